@@ -1,0 +1,56 @@
+import { z } from "zod";
+
+/**
+ * What the command line hands to the entrypoint: one JSON file, mounted read-only at `BOX_SPEC_PATH`.
+ * Everything a box is told travels here and not in its environment, because variables of the
+ * container act on every program that root runs in it.
+ */
+export const BOX_SPEC_PATH = "/run/agentbox/box.json";
+
+/**
+ * Directory shared with the command line while the launch screen is up. The entrypoint appends boot
+ * events to `progress.jsonl` there and starts the agent when the command line has removed that file:
+ * only then is the terminal the agent's.
+ */
+export const LAUNCH_DIR = "/run/agentbox/launch";
+export const PROGRESS_FILE = "progress.jsonl";
+
+const port = z.int().min(1).max(65_535);
+const id = z.int().min(0).max(4_294_967_294);
+
+const publishedPort = z.strictObject({ port, protocol: z.enum(["tcp", "udp"]) });
+
+export const boxSpecSchema = z.strictObject({
+  version: z.literal(1),
+  session: z.string().min(1),
+  /** Must agree with AGENTBOX_FIREWALL in the container's environment; a difference stops the start. */
+  firewall: z.boolean(),
+  /** `none`: the box has no network but lo. */
+  mode: z.enum(["none", "allowlist", "full"]),
+  agent: z.strictObject({
+    name: z.string(),
+    /** Entries in the grammar of `allowlists/`, added to ALLOWED_SERVICES. */
+    hosts: z.array(z.string()),
+    /** Takes the place of api.anthropic.com in CRITICAL_SERVICES; null keeps the list as shipped. */
+    critical: z.string().nullable(),
+  }),
+  user: z.strictObject({ uid: id, gid: id, home: z.string().startsWith("/") }),
+  /** `shell --admin`: uid 0 without capabilities while the firewall is on. */
+  admin: z.boolean(),
+  command: z.array(z.string()).min(1),
+  cwd: z.string().startsWith("/"),
+  env: z.record(z.string(), z.string()),
+  dns: z.strictObject({
+    /** Addresses that the engine's embedded resolver forwards to from inside the box's namespace. */
+    upstreams: z.array(z.string()),
+  }),
+  /** Ports that the engine publishes on the host. */
+  published: z.array(publishedPort),
+  /** The host's addresses on the box's own network; published ports are reached from there. */
+  gateways: z.array(z.string()),
+  /** Whether the launch screen waits at LAUNCH_DIR for the hand-over. */
+  launch: z.boolean(),
+});
+
+export type BoxSpec = z.infer<typeof boxSpecSchema>;
+export type PublishedPort = z.infer<typeof publishedPort>;

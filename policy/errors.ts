@@ -1,0 +1,71 @@
+/**
+ * The few ways a run can fail that are not bugs. Each class means one thing the user should do;
+ * `main.ts` of a program prints the message and exits with `exitCode`. Anything else that is thrown
+ * is a bug and keeps its stack.
+ */
+
+/** Where a mistake stands: a file (or "command line"), and line and column where they are known, both from 1. */
+export type Place = { file: string; line?: number; column?: number };
+
+/** What every known failure tells: what failed, what was expected, and the fix, each one sentence. */
+export type Complaint = {
+  what: string;
+  expected?: string | undefined;
+  fix?: string | undefined;
+  place?: Place | undefined;
+};
+
+/** Renders a complaint as one line: `file:line:column: what; expected …; fix: …`. */
+export function renderComplaint({ what, expected, fix, place }: Complaint): string {
+  const where = place === undefined ? "" : `${renderPlace(place)}: `;
+  const tail = [expected === undefined ? "" : `; expected ${expected}`, fix === undefined ? "" : `; fix: ${fix}`];
+  return `${where}${what}${tail.join("")}`;
+}
+
+/** Renders `file`, `file:line` or `file:line:column`. */
+export function renderPlace({ file, line, column }: Place): string {
+  return [file, line, column].filter((part) => part !== undefined).join(":");
+}
+
+/** A failure that the user can act on. `complaints` holds every mistake found, not only the first. */
+export abstract class KnownError extends Error {
+  abstract readonly exitCode: number;
+  readonly complaints: readonly Complaint[];
+
+  constructor(complaints: Complaint | readonly Complaint[], options?: ErrorOptions) {
+    const list = "what" in complaints ? [complaints] : complaints;
+    super(list.map(renderComplaint).join("\n"), options);
+    this.complaints = list;
+    this.name = new.target.name;
+  }
+}
+
+/** The command line is wrong: read the message, type it again. */
+export class UsageError extends KnownError {
+  readonly exitCode = 64;
+}
+
+/** A file the user wrote is wrong: edit it at the place named. */
+export class ConfigError extends KnownError {
+  readonly exitCode = 78;
+}
+
+/** A name that must resolve or answer does not: check the network or the list. */
+export class ResolveError extends KnownError {
+  readonly exitCode = 69;
+}
+
+/** The container engine is missing, refuses or does not answer: see to the engine. */
+export class EngineError extends KnownError {
+  readonly exitCode = 69;
+}
+
+/** The firewall could not be applied or verified; nothing was started. */
+export class FirewallError extends KnownError {
+  readonly exitCode = 70;
+}
+
+/** The kernel or the engine withholds a capability that the firewall needs. */
+export class CapabilityError extends KnownError {
+  readonly exitCode = 77;
+}
