@@ -1,0 +1,116 @@
+import { execa } from "execa";
+import { EngineError } from "../../policy/errors.ts";
+
+/** How a call of the engine's client ended. `exitCode` is null when it was killed by a signal. */
+export type EngineResult = { exitCode: number | null; stdout: string; stderr: string };
+
+/** Every call but an attached session has a time limit, since a daemon may stop answering at any time. */
+export type CallOptions = {
+  timeoutMs?: number;
+  /** Ends the call early, for a build or a pull that the user interrupts. */
+  signal?: AbortSignal | undefined;
+  /** Called with each line of stdout and stderr while the call runs. */
+  onLine?: (line: string) => void;
+  env?: Readonly<Record<string, string>>;
+};
+
+/** The engine's command-line client: the only way in which the product talks to an engine. */
+export type EngineClient = {
+  program: string;
+  /** Runs one call and returns how it ended, whatever its exit code. Throws EngineError when it does not answer. */
+  call(argv: readonly string[], options?: CallOptions): Promise<EngineResult>;
+  /** Runs one call on the user's own stdin, stdout and stderr. */
+  inherit(argv: readonly string[], options: InheritOptions): Promise<number | null>;
+  /** Starts a call that speaks over pipes until it is ended. */
+  pipe(argv: readonly string[]): EnginePipe;
+};
+
+export type InheritOptions = {
+  /** `group`: the terminal's own process group, so that a change of its size arrives; `apart`: Ctrl-C is ours alone. */
+  signals: "group" | "apart";
+  stdin: boolean;
+};
+
+export type EnginePipe = {
+  stdin: NodeJS.WritableStream;
+  stdout: NodeJS.ReadableStream;
+  ended: Promise<number | null>;
+  end(): void;
+};
+
+const defaultTimeoutMs = 15_000;
+
+/** Returns a client for `program`, which may be a name on PATH or a path. */
+export function createEngineClient(program: string): EngineClient {
+  return {
+    program,
+    call: (argv, options = {}) => callEngine(program, argv, options),
+    inherit: (argv, options) => inheritEngine(program, argv, options),
+    pipe: (argv) => pipeEngine(program, argv),
+  };
+}
+
+async function callEngine(program: string, argv: readonly string[], options: CallOptions): Promise<EngineResult> {
+  const { timeoutMs = defaultTimeoutMs, signal, onLine, env = {} } = options;
+  const child = execa(program, argv, {
+    reject: false,
+    stdin: "ignore",
+    timeout: timeoutMs,
+    forceKillAfterDelay: 2_000,
+    // Its own process group: the terminal's Ctrl-C reaches the command line only, which then tidies up in order.
+    detached: true,
+    env: { LC_ALL: "C", ...env },
+    ...(signal === undefined ? {} : { cancelSignal: signal }),
+  });
+  if (onLine !== undefined) void readLines(child.iterable({ from: "all" }), onLine);
+  const result = await child;
+  if (result.timedOut) throw silentEngine(program, argv, timeoutMs);
+  if (result.code === "ENOENT" || result.code === "EACCES") throw missingProgram(program);
+  return { exitCode: result.exitCode ?? null, stdout: result.stdout, stderr: result.stderr };
+}
+
+async function readLines(lines: AsyncIterable<string>, onLine: (line: string) => void): Promise<void> {
+  try {
+    for await (const line of lines) onLine(line);
+  } catch {
+    // The call's own result tells how it failed; the stream only repeats that.
+  }
+}
+
+async function inheritEngine(program: string, argv: readonly string[], options: InheritOptions): Promise<number | null> {
+  const result = await execa(program, argv, {
+    reject: false,
+    stdin: options.stdin ? "inherit" : "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+    detached: options.signals === "apart",
+  });
+  if (result.code === "ENOENT" || result.code === "EACCES") throw missingProgram(program);
+  return result.exitCode ?? null;
+}
+
+function pipeEngine(program: string, argv: readonly string[]): EnginePipe {
+  const child = execa(program, argv, { reject: false, detached: true, buffer: false, stderr: "ignore", stdin: "pipe", encoding: "buffer" });
+  return {
+    stdin: child.stdin,
+    stdout: child.stdout,
+    ended: child.then((result) => result.exitCode ?? null),
+    end: () => void child.kill(),
+  };
+}
+
+function silentEngine(program: string, argv: readonly string[], timeoutMs: number): EngineError {
+  return new EngineError({
+    what: `${program} ${argv[0] ?? ""} did not answer within ${Math.round(timeoutMs / 1000)} s`,
+    expected: "an engine that answers",
+    fix: "restart the engine and start again; what this run left is removed by the next start",
+  });
+}
+
+function missingProgram(program: string): EngineError {
+  return new EngineError({
+    what: `${program} is not installed or cannot be executed`,
+    expected: "Docker or Podman",
+    fix: "install one of them, or name the other one with --engine",
+  });
+}
