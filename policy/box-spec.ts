@@ -15,6 +15,9 @@ export const BOX_SPEC_PATH = "/run/agentbox/box.json";
 export const LAUNCH_DIR = "/run/agentbox/launch";
 export const PROGRESS_FILE = "progress.jsonl";
 
+/** Below the agent's home: the volume with the logins that all projects of one user share. */
+export const LOGIN_DIR = ".agentbox-login";
+
 const port = z.int().min(1).max(65_535);
 const id = z.int().min(0).max(4_294_967_294);
 
@@ -48,6 +51,8 @@ export const boxSpecSchema = z.strictObject({
   published: z.array(publishedPort),
   /** The host's addresses on the box's own network; published ports are reached from there. */
   gateways: z.array(z.string()),
+  /** Credential files below the home that all projects share; each becomes a link into LOGIN_DIR. */
+  logins: z.array(z.string().min(1)).optional(),
   /** Whether the launch screen waits at LAUNCH_DIR for the hand-over. */
   launch: z.boolean(),
 });

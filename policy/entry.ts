@@ -1,7 +1,7 @@
 import { parseRange, rangeCovers, type Range } from "./address.ts";
 import { specialRangesIn } from "./address-class.ts";
 import { parsePort } from "./host-name.ts";
-import { parsed, quote, refused, type Parsed } from "./parsed.ts";
+import { parsed, quote, refused, trimBlanks, type Parsed, type Refusal } from "./parsed.ts";
 import { parsePattern, refuseUrl, renderPattern, type Pattern, type Surface } from "./pattern.ts";
 
 /**
@@ -29,7 +29,7 @@ const MIN_PREFIX = { 4: 8, 6: 19 } as const;
  * blocks that mix public and special-purpose addresses.
  */
 export function parseEntry(text: string, surface: Surface): Parsed<Entry> {
-  const word = text.trim();
+  const word = trimBlanks(text);
   const scheme = /^(?<name>tcp|http):\/\//i.exec(word)?.groups?.["name"]?.toLowerCase();
   const rest = scheme === undefined ? word : word.slice(scheme.length + 3);
   const complaint = RANGE_WORD.test(rest) ? undefined : refuseUrl(rest, scheme === undefined ? "" : `${scheme}://`);
@@ -98,14 +98,14 @@ function splitPorts(text: string): Parsed<{ hostText: string; ports: readonly nu
   return parsed({ hostText, ports: [...ports].toSorted((a, b) => a - b) });
 }
 
-function refuseWideRange(range: Range): Parsed<never> | undefined {
+function refuseWideRange(range: Range): Refusal | undefined {
   const minimum = MIN_PREFIX[range.family];
   if (range.prefix >= minimum) return undefined;
   const fix = range.prefix === 0 ? "name the hosts, or start once with --full-network" : `list blocks of /${minimum} or smaller`;
   return refused(`${quote(range.text)} is too large a block`, `a prefix of at least /${minimum}`, fix);
 }
 
-function refuseMixedRange(range: Range): Parsed<never> | undefined {
+function refuseMixedRange(range: Range): Refusal | undefined {
   const special = specialRangesIn(range);
   const inside = special.find(({ block }) => rangeCovers(range, block) && block.text !== range.text);
   if (inside === undefined || special.some(({ block }) => rangeCovers(block, range))) return undefined;

@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 import { parseAddress, type Address } from "./address.ts";
-import { parsed, quote, refused, type Parsed } from "./parsed.ts";
+import { parsed, quote, refused, trimBlanks, type Parsed, type Refusal } from "./parsed.ts";
 
 /** A host in canonical form: the only form that is matched, logged, resolved and dialled. */
 export type Host = { kind: "name"; name: string } | { kind: "address"; address: Address };
@@ -98,7 +98,7 @@ function checkAsciiName(ascii: string, text: string): Parsed<string> {
   return parsed(name);
 }
 
-function refuseLabel(label: string, name: string, text: string): Parsed<never> | undefined {
+function refuseLabel(label: string, name: string, text: string): Refusal | undefined {
   if (label === "") {
     const fix = name.split(".").filter((part) => part !== "").join(".");
     return refused(`${quote(text)} has an empty label`, "one dot between two labels", fix === "" ? undefined : `write ${fix}`);
@@ -115,7 +115,7 @@ function isALabel(label: string): boolean {
   return unicode !== "" && unicode !== label && domainToASCII(unicode) === label;
 }
 
-function refuseCharacters(word: string, text: string): Parsed<never> | undefined {
+function refuseCharacters(word: string, text: string): Refusal | undefined {
   if (word === "") return refused("the host is empty", EXPECTED_NAME);
   if (/\p{Cc}/u.test(word)) return refused(`${quote(text)} holds a control character`, EXPECTED_NAME);
   if (/\s/u.test(word)) return refused(`${quote(text)} holds a space`, EXPECTED_NAME);
@@ -124,9 +124,4 @@ function refuseCharacters(word: string, text: string): Parsed<never> | undefined
   // oxlint-disable-next-line no-control-regex -- the ASCII range is meant
   const bad = /[\u0000-\u007f]/u.exec(word.replaceAll(/[a-z0-9_.-]/g, ""))?.[0];
   return bad === undefined ? undefined : refused(`${quote(text)} holds the character ${quote(bad)}`, EXPECTED_NAME);
-}
-
-function trimBlanks(text: string): string {
-  // Only blanks: String.trim() would also repair line ends and no-break spaces.
-  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
 }

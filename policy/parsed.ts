@@ -4,7 +4,8 @@ import type { Complaint } from "./errors.ts";
  * The answer of a parser of one word: the value, or the complaint to show. Parsers of whole files
  * collect these, so that a user sees every mistake at once; throwing would end at the first.
  */
-export type Parsed<T> = { ok: true; value: T } | { ok: false; complaint: Complaint };
+export type Parsed<T> = { ok: true; value: T } | Refusal;
+export type Refusal = { ok: false; complaint: Complaint };
 
 /** Wraps a value as a success. */
 export function parsed<T>(value: T): { ok: true; value: T } {
@@ -12,7 +13,7 @@ export function parsed<T>(value: T): { ok: true; value: T } {
 }
 
 /** Makes a refusal: what is wrong, what was expected, and the corrected form where one can be guessed. */
-export function refused(what: string, expected?: string, fix?: string): { ok: false; complaint: Complaint } {
+export function refused(what: string, expected?: string, fix?: string): Refusal {
   return { ok: false, complaint: { what, expected, fix } };
 }
 
@@ -23,4 +24,9 @@ export function quote(text: string): string {
     const code = char.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
+}
+
+/** Cuts spaces and tabs around a word. String.trim() would also repair line ends and no-break spaces. */
+export function trimBlanks(text: string): string {
+  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
 }

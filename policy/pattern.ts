@@ -1,5 +1,5 @@
 import { parseHost, parseHostName, renderHost } from "./host-name.ts";
-import { parsed, quote, refused, type Parsed } from "./parsed.ts";
+import { parsed, quote, refused, trimBlanks, type Parsed, type Refusal } from "./parsed.ts";
 
 /**
  * The four canonical patterns over host names: that name only (`example.com`), one or more labels
@@ -28,7 +28,7 @@ const EXPECTED = "example.com, *.example.com (below it) or **.example.com (it an
  * `refuseOpenWildcard`, apart because its list is large.
  */
 export function parsePattern(text: string, surface: Surface): Parsed<Pattern> {
-  const word = text.trim();
+  const word = trimBlanks(text);
   const misplaced = refuseUrl(word) ?? refuseAll(word, surface);
   if (misplaced !== undefined) return misplaced;
   if (word === "*") return parsed({ kind: "all" });
@@ -76,7 +76,7 @@ export function wildcardSuffix(pattern: Pattern): string | undefined {
 }
 
 /** Refuses what belongs to a URL and not to a host: scheme, user info, path, query. `keep` is put in front of the corrected form. */
-export function refuseUrl(word: string, keep = ""): Parsed<never> | undefined {
+export function refuseUrl(word: string, keep = ""): Refusal | undefined {
   if (word === "") return refused("the entry is empty", EXPECTED, "remove it or write a host");
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(word)?.[0] ?? "";
   const rest = word.slice(scheme.length);
@@ -89,14 +89,14 @@ export function refuseUrl(word: string, keep = ""): Parsed<never> | undefined {
   return undefined;
 }
 
-function refuseAll(word: string, surface: Surface): Parsed<never> | undefined {
+function refuseAll(word: string, surface: Surface): Refusal | undefined {
   const everything = word === "*" || word === "**" || /^(\*\*?\.)+\*\*?$/.test(word);
   if (!everything || (word === "*" && surface === "rules")) return undefined;
   const fix = surface === "rules" ? "write *" : "name the hosts, or start once with --full-network";
   return refused(`${quote(word)} opens every host`, "named hosts", fix);
 }
 
-function refuseStars(word: string, suffixText: string): Parsed<never> {
+function refuseStars(word: string, suffixText: string): Refusal {
   const what = `${quote(word)} has a wildcard that is not the first label`;
   // `*foo.com` reads like a wildcard in front of foo.com; `a.*.b` can only mean everything below b.
   const tail = suffixText.slice(suffixText.lastIndexOf("*") + 1).replace(/^\.+/, "");

@@ -1,4 +1,4 @@
-import { quote, refused, type Parsed } from "./parsed.ts";
+import { quote, refused, type Refusal } from "./parsed.ts";
 import { wildcardSuffix, type Pattern } from "./pattern.ts";
 
 /** Answers whether a name is a public suffix. */
@@ -19,7 +19,7 @@ export async function loadPublicSuffixTest(texts: Iterable<string>): Promise<Pub
 }
 
 /** Refuses a wildcard below a public suffix; undefined means that the pattern is fine. */
-export function refuseOpenWildcard(pattern: Pattern, isPublicSuffix: PublicSuffixTest): Parsed<never> | undefined {
+export function refuseOpenWildcard(pattern: Pattern, isPublicSuffix: PublicSuffixTest): Refusal | undefined {
   const suffix = wildcardSuffix(pattern);
   if (suffix === undefined || !isPublicSuffix(suffix)) return undefined;
   return refused(
