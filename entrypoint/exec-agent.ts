@@ -1,0 +1,66 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BoxSpec } from "../policy/box-spec.ts";
+import { FirewallError } from "../policy/errors.ts";
+
+const HAND_OVER_LIMIT_MS = 60_000;
+const POLL_MS = 5;
+
+/**
+ * Builds the argv that this process turns into. Two programs hand over to each other:
+ *
+ * 1. `setpriv` gives up every privilege for good, in an empty environment.
+ * 2. `env`, already without privileges, sets the agent's environment and directory and resets the
+ *    signals that Node ignores. Only here do the user's variables become real: before, as root, a
+ *    LD_PRELOAD among them would have acted.
+ */
+export function buildAgentArgv({ user, admin, firewall, cwd, env, command }: BoxSpec): string[] {
+  const ids = admin ? { uid: 0, gid: 0 } : user;
+  const keepsPrivileges = admin && !firewall;
+  return [...(keepsPrivileges ? [] : dropPrivileges(ids)), ...setEnvironment(env, cwd), ...guardCommand(command)];
+}
+
+function dropPrivileges({ uid, gid }: { uid: number; gid: number }): string[] {
+  return [
+    "/usr/bin/setpriv",
+    "--reuid",
+    String(uid),
+    "--regid",
+    String(gid),
+    "--clear-groups",
+    "--bounding-set=-all",
+    "--inh-caps=-all",
+    "--ambient-caps=-all",
+    "--no-new-privs",
+    "--",
+  ];
+}
+
+function setEnvironment(env: Readonly<Record<string, string>>, cwd: string): string[] {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return ["/usr/bin/env", "--ignore-environment", "--default-signal", `--chdir=${cwd}`, ...variables];
+}
+
+/** env(1) would take a program whose path holds "=" for a variable; a fixed shell line then starts it. */
+function guardCommand(command: readonly string[]): readonly string[] {
+  return command[0]?.includes("=") ? ["/bin/sh", "-c", 'exec "$0" "$@"', ...command] : command;
+}
+
+/** Waits until the command line has taken the launch screen away, which it says by removing `file`. */
+export async function awaitHandOver(file: string): Promise<void> {
+  const limit = performance.now() + HAND_OVER_LIMIT_MS;
+  while (existsSync(file)) {
+    if (performance.now() > limit) {
+      throw new FirewallError({ what: "the terminal was not handed over in time", fix: "start again; agentbox cleanup removes what is left" });
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Becomes the agent; does not return. */
+export function execAgent(spec: BoxSpec): never {
+  const argv = buildAgentArgv(spec);
+  const [file = ""] = argv;
+  process.execve?.(file, argv, {});
+  throw new Error("this Node has no process.execve");
+}

@@ -1,0 +1,42 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { FirewallError } from "../policy/errors.ts";
+
+/**
+ * Throws FirewallError when the network namespace is not the box's own: rules programmed there would
+ * close somebody else's network, and somebody else's processes could change them.
+ */
+export function requireOwnNamespace(sys = "/sys/class/net", proc = "/proc/net"): void {
+  const foreign = readdirSync(sys).filter((name) => existsSync(`${sys}/${name}/device`) || existsSync(`${sys}/${name}/bridge`));
+  if (foreign.length > 0) throw refuse(`${foreign.join(", ")} is an interface of the host`);
+  const sockets = ["tcp", "tcp6", "udp", "udp6"].flatMap((table) => readBoundSockets(`${proc}/${table}`));
+  if (sockets.length > 0) throw refuse(`another program already listens at ${sockets[0]}`);
+}
+
+function refuse(what: string): FirewallError {
+  return new FirewallError({
+    what: `this network namespace is not the box's own: ${what}`,
+    expected: "a namespace that only this box uses",
+    fix: "start the box on a bridge network, not with --network host or container:ID",
+  });
+}
+
+// The engine's embedded resolver, which lives in every box on a user-defined network.
+const EMBEDDED_RESOLVER = "0B00007F";
+
+/** Sockets with a local port, as written in proc_net(5): ADDRESS:PORT in hex. */
+function readBoundSockets(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/)[1] ?? "")
+    .filter((local) => local !== "" && !local.startsWith(EMBEDDED_RESOLVER));
+}
+
+/** The networks this box is on, as CIDR blocks; its siblings live there. */
+export function readSubnets(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .flatMap(({ internal, cidr }) => (internal || cidr === null ? [] : [cidr]));
+}

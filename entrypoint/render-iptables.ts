@@ -1,0 +1,63 @@
+import type { Family } from "../policy/address.ts";
+import type { Chain, Match, Plan, Rule } from "./rule.ts";
+
+const POLICIES = [":INPUT DROP [0:0]", ":FORWARD DROP [0:0]", ":OUTPUT DROP [0:0]"];
+
+/**
+ * Renders one family of a plan as input for `iptables-restore --noflush` (or `ip6tables-restore`).
+ *
+ * One COMMIT, so the kernel takes all of it or nothing. Only own chains are emptied; the built-in chains
+ * keep foreign rules and get one jump at position 1. `saved` is what `iptables-save` reports now: jumps
+ * found there are removed first, since deleting an absent one would fail the whole file.
+ */
+export function renderIptables(plan: Plan, family: Family, saved: string): string {
+  const chains = plan.chains[family];
+  return [
+    "*filter",
+    ...POLICIES,
+    ...chains.map(({ name }) => `:${name} - [0:0]`),
+    ...chains.flatMap((chain) => renderJumps(chain, saved)),
+    ...chains.flatMap(({ name, rules }) => rules.map((rule) => `-A ${name} ${renderRule(rule, family)}`)),
+    "COMMIT",
+    "",
+  ].join("\n");
+}
+
+function renderJumps({ name, hook }: Chain, saved: string): string[] {
+  const jump = `${hook} -j ${name}`;
+  const stale = saved.split("\n").filter((line) => line === `-A ${jump}`);
+  return [...stale.map(() => `-D ${jump}`), `-I ${hook} 1 -j ${name}`];
+}
+
+function renderRule({ match, verdict }: Rule, family: Family): string {
+  return [...renderMatch(match), ...renderVerdict(verdict, family)].join(" ");
+}
+
+function renderMatch(match: Match): string[] {
+  const words: string[] = [];
+  if (match.source !== undefined) words.push("-s", match.source);
+  if (match.destination !== undefined) words.push("-d", match.destination);
+  if (match.inInterface !== undefined) words.push("-i", match.inInterface);
+  if (match.outInterface !== undefined) words.push("-o", match.outInterface);
+  if (match.protocol !== undefined) words.push("-p", match.protocol === "icmpv6" ? "ipv6-icmp" : match.protocol);
+  if (match.icmpv6Type !== undefined) words.push("-m", "icmp6", "--icmpv6-type", String(match.icmpv6Type));
+  if (match.port !== undefined && match.protocol !== undefined) words.push("-m", match.protocol, "--dport", String(match.port));
+  if (match.foreignSource) words.push("-m", "addrtype", "!", "--src-type", "LOCAL");
+  if (match.routingHeader) words.push("-m", "rt");
+  if (match.established) words.push("-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED");
+  if (match.set !== undefined) words.push("-m", "set", "--match-set", match.set, "dst,dst");
+  return words;
+}
+
+function renderVerdict(verdict: Rule["verdict"], family: Family): string[] {
+  switch (verdict) {
+    case "accept":
+      return ["-j", "ACCEPT"];
+    case "drop":
+      return ["-j", "DROP"];
+    case "tcp-reset":
+      return ["-j", "REJECT", "--reject-with", "tcp-reset"];
+    case "reject":
+      return ["-j", "REJECT", "--reject-with", family === 4 ? "icmp-admin-prohibited" : "icmp6-adm-prohibited"];
+  }
+}

@@ -1,0 +1,84 @@
+import type { Family } from "../policy/address.ts";
+import { FAMILIES, type KernelSet, type Match, type Plan, type Rule } from "./rule.ts";
+
+const TABLE = "inet agentbox";
+
+/**
+ * Renders a plan as one `nft -f` transaction: an own table with native sets, for kernels without ipset.
+ * The table is declared, deleted and declared anew, so that it is replaced whether or not it existed.
+ */
+export function renderNft(plan: Plan): string {
+  return [
+    `table ${TABLE} {}`,
+    `delete table ${TABLE}`,
+    `table ${TABLE} {`,
+    ...plan.sets.flatMap(renderSet),
+    ...FAMILIES.flatMap((family) =>
+      plan.chains[family].flatMap(({ name, rules }) => [
+        `  chain ${name}-${family} {`,
+        ...rules.map((rule) => `    ${renderRule(rule, family)}`),
+        "  }",
+      ]),
+    ),
+    ...renderHook("output", plan.chains[4][0]?.name),
+    ...renderHook("input", plan.chains[4][1]?.name),
+    "  chain forward {",
+    "    type filter hook forward priority filter; policy drop;",
+    "  }",
+    "}",
+    "",
+  ].join("\n");
+}
+
+function renderHook(hook: "output" | "input", chain: string | undefined): string[] {
+  return [
+    `  chain ${hook} {`,
+    `    type filter hook ${hook} priority filter; policy drop;`,
+    ...FAMILIES.map((family) => `    meta nfproto ipv${family} jump ${chain}-${family}`),
+    "  }",
+  ];
+}
+
+function renderSet({ name, family, entries }: KernelSet): string[] {
+  const elements = entries.map(({ range, protocol, port }) => `${range} . ${protocol} . ${port}`);
+  return [
+    `  set ${name} {`,
+    `    type ipv${family}_addr . inet_proto . inet_service`,
+    "    flags interval,timeout",
+    ...(elements.length === 0 ? [] : [`    elements = { ${elements.join(", ")} }`]),
+    "  }",
+  ];
+}
+
+function renderRule({ match, verdict }: Rule, family: Family): string {
+  return [...renderMatch(match, family), renderVerdict(verdict)].join(" ");
+}
+
+function renderMatch(match: Match, family: Family): string[] {
+  const ip = family === 4 ? "ip" : "ip6";
+  const words: string[] = [];
+  if (match.source !== undefined) words.push(ip, "saddr", match.source);
+  if (match.destination !== undefined) words.push(ip, "daddr", match.destination);
+  if (match.inInterface !== undefined) words.push("iifname", match.inInterface);
+  if (match.outInterface !== undefined) words.push("oifname", match.outInterface);
+  if (match.icmpv6Type !== undefined) words.push("icmpv6", "type", String(match.icmpv6Type));
+  else if (match.protocol !== undefined) words.push("meta", "l4proto", match.protocol);
+  if (match.port !== undefined) words.push("th", "dport", String(match.port));
+  if (match.foreignSource) words.push("fib", "saddr", "type", "!=", "local");
+  if (match.routingHeader) words.push("exthdr", "rt", "exists");
+  if (match.established) words.push("ct", "state", "established,related");
+  if (match.set !== undefined) words.push(ip, "daddr", ".", "meta", "l4proto", ".", "th", "dport", `@${match.set}`);
+  return words;
+}
+
+function renderVerdict(verdict: Rule["verdict"]): string {
+  switch (verdict) {
+    case "accept":
+    case "drop":
+      return verdict;
+    case "tcp-reset":
+      return "reject with tcp reset";
+    case "reject":
+      return "reject with icmpx admin-prohibited";
+  }
+}

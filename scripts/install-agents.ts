@@ -1,0 +1,30 @@
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { AGENT_PROFILES, parseAgentSpec } from "../policy/agent-profile.ts";
+
+/**
+ * Runs once, in the image build: installs the agents named on its command line (`claude`, `codex@1.2.3`)
+ * from the npm registry. Profiles without a package, such as the plain shell, need nothing.
+ */
+const specs = process.argv.slice(2).map(parseAgentSpec);
+const packages = specs.flatMap(({ name, version }) => {
+  const { npmPackage } = AGENT_PROFILES[name];
+  return npmPackage === null ? [] : [{ npmPackage, spec: `${npmPackage}@${version ?? "latest"}` }];
+});
+
+if (packages.length > 0) {
+  const cache = "/tmp/agents-npm-cache";
+  const argv = [
+    "install",
+    "--global",
+    "--no-audit",
+    "--no-fund",
+    "--no-update-notifier",
+    `--cache=${cache}`,
+    // Agents ship a native program that their own install step puts in place.
+    `--allow-scripts=${packages.map(({ npmPackage }) => npmPackage).join(",")}`,
+    ...packages.map(({ spec }) => spec),
+  ];
+  execFileSync("npm", argv, { stdio: "inherit" });
+  rmSync(cache, { recursive: true, force: true });
+}
