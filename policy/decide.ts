@@ -1,0 +1,94 @@
+import { rangeContains, type Address } from "./address.ts";
+import { classifyAddress } from "./address-class.ts";
+import { renderComplaint } from "./errors.ts";
+import { parseHost, renderHost, type Host } from "./host-name.ts";
+import { quote } from "./parsed.ts";
+import type { Action, Policy, PolicyRule } from "./policy.ts";
+import type { Steps } from "./rule-slot.ts";
+
+/** Why a question was answered as it was; the words that logs, pages and error headers use. */
+export type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
+
+/**
+ * What is asked. `host` is text as it came from outside, or already canonical. Without a port the
+ * question is whether the name may be resolved at all. `address` is where the name really leads.
+ */
+export type Question = { host: string | Host; port?: number | undefined; address?: Address | undefined };
+
+/** The answer, with everything that a log line or an explanation shows. */
+export type Decision = {
+  action: Action;
+  reason: Reason;
+  /** Canonical text; for a malformed host the given text, quoted. */
+  host: string;
+  port: number | undefined;
+  /** The rule that decided; none when nothing matched or the host is malformed. */
+  rule: PolicyRule | undefined;
+  /** For `not_allowed`: a rule that allows the same host on other ports. */
+  nearest: PolicyRule | undefined;
+  /** One sentence more: what is malformed, or what the address is. */
+  detail: string | undefined;
+};
+
+/**
+ * Decides one question, in this order:
+ *
+ * 1. A malformed host or port is `denied`.
+ * 2. The first rule that matches host and port (blocks, ordered rules, list, base) decides: a deny rule
+ *    is `denied`, no rule is `not_allowed`. Patterns match names only, ranges match literals only.
+ * 3. Where the name's address is known: a deny rule for that address ahead of the rule of step 2 is `denied`.
+ * 4. A special-purpose address is `not_allowed_local`, unless it lies in `allowPrivate` or is itself
+ *    listed. An address that was asked for literally was listed in step 2.
+ * 5. Otherwise `allowed`.
+ */
+export function decide(policy: Policy, { host: given, port, address }: Question, steps?: Steps): Decision {
+  if (typeof given !== "string") return decideHost({ policy, host: given, port, address }, steps);
+  const host = parseHost(given);
+  if (!host.ok) return malformed(quote(given), port, renderComplaint(host.complaint));
+  return decideHost({ policy, host: host.value, port, address }, steps);
+}
+
+type HostQuestion = { policy: Policy; host: Host; port: number | undefined; address: Address | undefined };
+
+function decideHost({ policy, host, port, address }: HostQuestion, steps: Steps | undefined): Decision {
+  const text = renderHost(host);
+  if (port !== undefined && !isPort(port)) return malformed(text, port, `${port} is not a port`);
+  const rule = policy.find(host, port, steps);
+  if (rule === undefined) {
+    const other = port === undefined ? undefined : policy.find(host, undefined);
+    const nearest = other?.action === "allow" ? other : undefined;
+    return { action: "deny", reason: "not_allowed", host: text, port, rule, nearest, detail: undefined };
+  }
+  const answer = { host: text, port, rule, nearest: undefined, detail: undefined };
+  if (rule.action === "deny") return { ...answer, action: "deny", reason: "denied" };
+  if (address === undefined) return { ...answer, action: "allow", reason: "allowed" };
+  return judgeAddress({ policy, host, port, address, answer });
+}
+
+type Judgement = {
+  policy: Policy;
+  host: Host;
+  port: number | undefined;
+  address: Address;
+  answer: Pick<Decision, "host" | "port" | "nearest" | "detail"> & { rule: PolicyRule };
+};
+
+function judgeAddress({ policy, host, port, address, answer }: Judgement): Decision {
+  const asked = host.kind === "address" && host.address.family === address.family && host.address.value === address.value;
+  const literal = asked ? answer.rule : policy.find({ kind: "address", address }, port);
+  if (literal?.action === "deny" && literal.index < answer.rule.index) {
+    return { ...answer, rule: literal, action: "deny", reason: "denied", detail: `it leads to ${address.text}` };
+  }
+  const listed = literal?.action === "allow" || policy.allowPrivate.some((range) => rangeContains(range, address));
+  const addressClass = classifyAddress(address);
+  if (addressClass.kind === "public" || listed) return { ...answer, action: "allow", reason: "allowed" };
+  return { ...answer, action: "deny", reason: "not_allowed_local", detail: `it leads to ${address.text}: ${addressClass.name} (${addressClass.range})` };
+}
+
+function malformed(host: string, port: number | undefined, detail: string): Decision {
+  return { action: "deny", reason: "denied", host, port, rule: undefined, nearest: undefined, detail };
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535;
+}

@@ -1,0 +1,96 @@
+import type { Range } from "./address.ts";
+import { blocksHost, type Block } from "./block.ts";
+import type { EffectiveBlock, EffectiveEntry, Origin } from "./effective-list.ts";
+import { renderTarget } from "./entry.ts";
+import type { Host } from "./host-name.ts";
+import { LabelTree } from "./label-tree.ts";
+import { RangeIndex } from "./range-index.ts";
+import { NO_RULE, type Steps } from "./rule-slot.ts";
+
+export type Action = "allow" | "deny";
+
+/** One rule of the ordered policy. `text` is its canonical form, `index` its place in the order, from 0. */
+export type PolicyRule = {
+  index: number;
+  tier: Tier;
+  action: Action;
+  match: Block;
+  ports: readonly number[] | "any";
+  text: string;
+  origins: readonly Origin[];
+};
+
+/** Where a rule comes from; the tiers are evaluated in this order. */
+export type Tier = "block" | "rules" | "list" | "base";
+
+export type RuleInput = Pick<PolicyRule, "action" | "match" | "ports" | "text" | "origins">;
+
+export type PolicyInput = {
+  /** Deny rules that win over everything. */
+  blocks?: readonly EffectiveBlock[];
+  /** Ordered rules as their author wrote them. */
+  rules?: readonly RuleInput[];
+  /** Allowed entries. */
+  list?: readonly EffectiveEntry[];
+  /** The last word on names that nothing else matched; without it they are not allowed. */
+  base?: RuleInput;
+  /** Special-purpose blocks that allowed names may resolve to. */
+  allowPrivate?: readonly Range[];
+};
+
+/** A validated policy: all sources as one ordered list, the first match wins. */
+export type Policy = {
+  rules: readonly PolicyRule[];
+  allowPrivate: readonly Range[];
+  /** The first rule for this host and port; without a port see `LabelTree.find`. Equal to trying `rules` in turn. */
+  find: (host: Host, port: number | undefined, steps?: Steps) => PolicyRule | undefined;
+};
+
+/** Builds the policy and its lookup. The order is: blocks, rules, list, base. */
+export function buildPolicy({ blocks = [], rules = [], list = [], base, allowPrivate = [] }: PolicyInput): Policy {
+  const ordered: PolicyRule[] = [];
+  const push = (tier: Tier, rule: RuleInput): void => {
+    ordered.push({ ...rule, tier, index: ordered.length });
+  };
+  for (const { block, text, origin } of blocks) push("block", { action: "deny", match: block, ports: "any", text, origins: [origin] });
+  for (const rule of rules) push("rules", rule);
+  for (const { entry, text, origins } of list) push("list", { action: "allow", match: entry.target, ports: entry.ports, text, origins });
+  if (base !== undefined) push("base", base);
+  return { rules: ordered, allowPrivate, find: makeFind(ordered) };
+}
+
+/** A rule as a user reads it: `allow github.com:22,443`. */
+export function renderRule({ action, match, ports }: PolicyRule): string {
+  const target = match.kind === "glob" ? match.glob : renderTarget(match);
+  if (ports === "any") return `${action} ${target}`;
+  const bracketed = target.includes(":") ? `[${target}]` : target;
+  return `${action} ${bracketed}:${ports.join(",")}`;
+}
+
+function makeFind(rules: readonly PolicyRule[]): Policy["find"] {
+  const names = new LabelTree();
+  const ranges = new RangeIndex();
+  const globs: PolicyRule[] = [];
+  for (const rule of rules) {
+    if (rule.match.kind === "pattern") names.add(rule.match.pattern, rule);
+    else if (rule.match.kind === "range") ranges.add(rule.match.range, rule);
+    else globs.push(rule);
+  }
+  return (host, port, steps) => {
+    const tabled = host.kind === "name" ? names.find(host.name, port, steps) : ranges.find(host.address, port, steps);
+    const glob = findGlob(globs, host, port, tabled, steps);
+    const index = glob?.index ?? tabled;
+    return index === NO_RULE ? undefined : rules[index];
+  };
+}
+
+/** Tries the globs in front of the rule found so far; their number is bounded by MAX_GLOBS. */
+function findGlob(globs: readonly PolicyRule[], host: Host, port: number | undefined, before: number, steps: Steps | undefined): PolicyRule | undefined {
+  for (const rule of globs) {
+    if (rule.index > before) return undefined;
+    if (steps !== undefined) steps.count += 1;
+    const portMatches = rule.ports === "any" || (port === undefined ? rule.action === "allow" : rule.ports.includes(port));
+    if (portMatches && blocksHost(rule.match, host)) return rule;
+  }
+  return undefined;
+}
