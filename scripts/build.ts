@@ -1,1 +1,66 @@
-console.log("placeholder")
+import { existsSync, mkdirSync } from "node:fs";
+import path from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
+
+/**
+ * Bundles the programs into `build/`: few files make a fast start, in the box as on the host, and Node cannot
+ * run `.tsx` itself. Runs after `npm install` and by `npm run build`.
+ */
+
+const root = path.join(import.meta.dirname, "..");
+
+/** One bundle. `apart` names imports that stay files of their own, loaded only when they are needed. */
+type Bundle = { entry: string; output: string; apart?: Readonly<Record<string, string>> };
+
+const bundles: readonly Bundle[] = [
+  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs" } },
+  { entry: "cli/ui/launch-screen.tsx", output: "launch-screen.mjs" },
+  // The first of the two only turns the compile cache on, which must happen before the second is loaded.
+  { entry: "entrypoint/start.ts", output: "entrypoint.mjs", apart: { "main.ts": "./entrypoint-main.mjs" } },
+  { entry: "entrypoint/main.ts", output: "entrypoint-main.mjs" },
+  { entry: "scripts/install-agents.ts", output: "install-agents.mjs" },
+];
+
+async function main(): Promise<void> {
+  const major = Number.parseInt(process.versions.node, 10);
+  if (major < 24) throw new Error(`scripts/build.ts needs Node 24 or later, this is ${process.versions.node}; run it as \`npm run build\``);
+  mkdirSync(path.join(root, "build"), { recursive: true });
+  const present = bundles.filter(({ entry }) => existsSync(path.join(root, entry)));
+  await Promise.all(present.map((bundle) => build(renderOptions(bundle))));
+}
+
+function renderOptions({ entry, output, apart = {} }: Bundle): BuildOptions {
+  return {
+    entryPoints: [path.join(root, entry)],
+    outfile: path.join(root, "build", output),
+    bundle: true,
+    platform: "node",
+    target: "node24",
+    format: "esm",
+    jsx: "automatic",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    // React's development build is three times as large and asks for the devtools.
+    define: { "process.env.NODE_ENV": '"production"' },
+    external: ["react-devtools-core"],
+    // Packages in the older module form call `require`, which a module does not have.
+    banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+    logLevel: "warning",
+    plugins: [keepApart(entry, apart)],
+  };
+}
+
+/** Leaves the imports named out of the bundle of `entry` and points them to the bundles of their own. */
+function keepApart(entry: string, apart: Readonly<Record<string, string>>): Plugin {
+  return {
+    name: "keep-apart",
+    setup(setup) {
+      setup.onResolve({ filter: /\.tsx?$/ }, ({ path: imported, kind }) => {
+        const output = kind === "dynamic-import" ? apart[path.basename(imported)] : undefined;
+        return output === undefined || imported === entry ? undefined : { path: output, external: true };
+      });
+    },
+  };
+}
+
+await main();
