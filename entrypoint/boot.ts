@@ -41,7 +41,10 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
   });
   const resolutions = await step(log, "resolving", async () => {
     const total = policy.names.length;
-    const onProgress = (done: number): void => log({ event: "progress", step: "resolving", done, total });
+    const each = Math.ceil(total / PROGRESS_EVENTS);
+    const onProgress = (done: number): void => {
+      if (done % each === 0 || done === total) log({ event: "progress", step: "resolving", done, total });
+    };
     const resolved = await resolveNames(policy.names, { files, onProgress });
     return [resolved, `${resolved.filter(({ addresses }) => addresses.length > 0).length} of ${total} names`];
   });
@@ -59,6 +62,7 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
   log({ event: "ready", text: describeReady(policy, kernel), ms: elapsed(started) });
 }
 
+const PROGRESS_EVENTS = 25;
 const NO_POLICY: BoxPolicy = { list: { entries: [], removed: [], blocks: [], critical: [] }, names: [], githubRanges: [] };
 
 function readFacts(spec: BoxSpec, files: ResolverFiles): Omit<PlanInput, "literal" | "learned"> {

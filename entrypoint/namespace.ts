@@ -24,14 +24,18 @@ function refuse(what: string): FirewallError {
 // The engine's embedded resolver, which lives in every box on a user-defined network.
 const EMBEDDED_RESOLVER = "0B00007F";
 
-/** Sockets with a local port, as written in proc_net(5): ADDRESS:PORT in hex. */
+// Socket states of proc_net(5): TCP_LISTEN, and TCP_CLOSE, which is what a bound UDP socket reports.
+const BOUND_STATES = ["0A", "07"];
+
+/** Sockets that wait for others, as written in proc_net(5): ADDRESS:PORT in hex. */
 function readBoundSockets(file: string): string[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, "utf8")
     .split("\n")
     .slice(1)
-    .map((line) => line.trim().split(/\s+/)[1] ?? "")
-    .filter((local) => local !== "" && !local.startsWith(EMBEDDED_RESOLVER));
+    .map((line) => line.trim().split(/\s+/))
+    .flatMap(([, local = "", , state = ""]) => (BOUND_STATES.includes(state) ? [local] : []))
+    .filter((local) => !local.startsWith(EMBEDDED_RESOLVER));
 }
 
 /** The networks this box is on, as CIDR blocks; its siblings live there. */

@@ -1,15 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { rmSync } from "node:fs";
-import { AGENT_PROFILES, parseAgentSpec } from "../policy/agent-profile.ts";
+import { findAgentProfile } from "../policy/agent-profile.ts";
 
 /**
  * Runs once, in the image build: installs the agents named on its command line (`claude`, `codex@1.2.3`)
  * from the npm registry. Profiles without a package, such as the plain shell, need nothing.
  */
-const specs = process.argv.slice(2).map(parseAgentSpec);
-const packages = specs.flatMap(({ name, version }) => {
-  const { npmPackage } = AGENT_PROFILES[name];
-  return npmPackage === null ? [] : [{ npmPackage, spec: `${npmPackage}@${version ?? "latest"}` }];
+const packages = process.argv.slice(2).flatMap((spec) => {
+  const [name = "", version = "latest"] = spec.split("@", 2);
+  const { package: npmPackage } = findAgentProfile(name);
+  return npmPackage === null ? [] : [{ npmPackage, spec: `${npmPackage}@${version}` }];
 });
 
 if (packages.length > 0) {

@@ -1,0 +1,144 @@
+import { spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
+import type { BoxSpec } from "../../../policy/box-spec.ts";
+import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
+
+/** One start of the real entrypoint in a namespace of the lab, with the capabilities that a container would have. */
+export type BoxRun = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string; events: BootEvent[] };
+
+export type BoxOptions = {
+  /** Words of ALLOWED_SERVICES and CRITICAL_SERVICES; the shipped files where left out. */
+  allowed?: readonly string[];
+  critical?: readonly string[];
+  spec?: Partial<BoxSpec>;
+  command?: readonly string[];
+  /** Replaces programs of the box: absolute path to a shell script's text. */
+  replace?: Readonly<Record<string, string>>;
+  /** The AGENTBOX_FIREWALL of the container; "1" where left out. */
+  firewall?: string;
+  capabilities?: string;
+  /** Called with each event as it comes. */
+  onEvent?: (event: BootEvent, kill: (signal: NodeJS.Signals) => void) => void;
+};
+
+const ROOT = join(import.meta.dirname, "../../..");
+const ENTRYPOINT = join(ROOT, "build/entrypoint.mjs");
+const CAPABILITIES = "+kill,+setgid,+setuid,+setpcap,+net_admin,+net_raw";
+
+// The paths of the image, put over the host's in a mount namespace of the box's own.
+const MOUNTS = `
+set -eu
+mount --make-rprivate /
+mount -t tmpfs tmpfs /usr/local/share
+mkdir -p /usr/local/share/agentbox/allowlists
+mount --bind "$1/allowlists" /usr/local/share/agentbox/allowlists
+mount --bind "$1/ca.crt" /etc/ssl/certs/ca-certificates.crt
+mount -t tmpfs tmpfs /run
+mkdir -p /run/agentbox
+mount --bind "$1/run" /run/agentbox
+while read -r tool; do mount --bind "$1/replace$tool" "$tool"; done <"$1/replace.list"
+capabilities=$2
+shift 2
+exec setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
+`;
+
+/** Starts a box and waits for its end; the command defaults to `true`. */
+export async function runBox(lab: NamespaceLab, options: BoxOptions = {}, box: LabBox = lab): Promise<BoxRun> {
+  const dir = mkdtempSync(join(tmpdir(), "agentbox-netns-"));
+  try {
+    writeFiles(dir, lab, options);
+    const firewall = options.firewall ?? "1";
+    return await runEntrypoint(box, dir, { ...options, firewall });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
+  mkdirSync(join(dir, "run"), { recursive: true });
+  cpSync(join(ROOT, "allowlists"), join(dir, "allowlists"), { recursive: true });
+  if (options.allowed !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), renderServices(options));
+  // The lab's own CA on top of the machine's: whoever looks the bundle up finds both.
+  writeFileSync(join(dir, "ca.crt"), readFileSync(lab.caFile));
+  const replaced = Object.entries(options.replace ?? {});
+  for (const [path, script] of replaced) {
+    mkdirSync(join(dir, "replace", path, ".."), { recursive: true });
+    writeFileSync(join(dir, "replace", path), script, { mode: 0o755 });
+  }
+  writeFileSync(join(dir, "replace.list"), replaced.map(([path]) => `${path}\n`).join(""));
+  writeFileSync(join(dir, "run/box.json"), JSON.stringify(makeSpec(options)), { mode: 0o644 });
+}
+
+function renderServices({ allowed = [], critical = [] }: BoxOptions): string {
+  const array = (name: string, words: readonly string[]): string => `${name}=(\n${words.map((word) => `  "${word}"\n`).join("")})\n`;
+  return array("ALLOWED_SERVICES", allowed) + array("CRITICAL_SERVICES", critical);
+}
+
+function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {
+  return {
+    version: 1,
+    session: "test",
+    firewall: true,
+    mode: "allowlist",
+    agent: { name: "shell", hosts: [], critical: null },
+    user: { uid: 1000, gid: 1000, home: "/nonexistent" },
+    admin: false,
+    command: [...command],
+    cwd: "/",
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin" },
+    dns: { upstreams: [] },
+    published: [],
+    gateways: [],
+    launch: false,
+    ...spec,
+  };
+}
+
+function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewall: string }): Promise<BoxRun> {
+  const argv = box.argv([
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    MOUNTS,
+    "box",
+    dir,
+    options.capabilities ?? CAPABILITIES,
+    process.execPath,
+    ENTRYPOINT,
+  ]);
+  const [file = "", ...rest] = argv;
+  const child = spawn(file, rest, {
+    env: { PATH: process.env["PATH"], AGENTBOX_FIREWALL: options.firewall, AGENTBOX_LOG: "json" },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 60_000,
+  });
+  const run: BoxRun = { code: null, signal: null, stdout: "", stderr: "", events: [] };
+  let pending = "";
+  child.stdout.on("data", (chunk: Buffer) => (run.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => {
+    run.stderr += chunk.toString();
+    pending += chunk.toString();
+    const lines = pending.split("\n");
+    pending = lines.pop() ?? "";
+    for (const line of lines) {
+      const event = parseEvent(line);
+      if (event === undefined) continue;
+      run.events.push(event);
+      options.onEvent?.(event, (signal) => child.kill(signal));
+    }
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve({ ...run, code, signal }));
+  });
+}
+
+function parseEvent(line: string): BootEvent | undefined {
+  if (!line.startsWith("{")) return undefined;
+  const parsed = bootEventSchema.safeParse(JSON.parse(line));
+  return parsed.success ? parsed.data : undefined;
+}
