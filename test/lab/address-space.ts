@@ -17,22 +17,21 @@ const NONLOCAL_BIND = "/proc/sys/net/ipv6/ip_nonlocal_bind";
 /**
  * Makes every address but those of the boxes' subnet local to this namespace, so that any destination is
  * answered here and nothing can be forwarded: there is no default route left and nothing to forward to.
- * Needs NET_ADMIN; runs one `ip` process.
+ * Needs NET_ADMIN; runs a few `ip` processes.
  */
 export async function claimInternet(options: Pick<ServeOptions, "interface" | "v4" | "v6">): Promise<void> {
   const { v4, v6 } = options;
   const lines = [
     `addr add ${v4.address}/${prefixLength(v4.subnet)} dev ${options.interface}`,
     `addr add ${v6.address}/${prefixLength(v6.subnet)} dev ${options.interface} nodad`,
-    "route flush exact 0.0.0.0/0",
-    "route flush exact ::/0",
     ...allBut(4, v4.subnet).map((prefix) => `route add local ${prefix} dev lo`),
     ...allBut(6, v6.subnet).map((prefix) => `route add local ${prefix} dev lo`),
     `route add blackhole ${SILENT.v4}/32 table local`,
     `route add blackhole ${SILENT.v6}/128 table local`,
   ];
   await mustRun(["ip", "-batch", "-"], { input: `${lines.join("\n")}\n` });
-  await allowNonlocalBind();
+  // In a container the engine has set a default route; a batch cannot flush the one of IPv6.
+  await Promise.all([mustRun(["ip", "-4", "route", "flush", "default"]), mustRun(["ip", "-6", "route", "flush", "default"]), allowNonlocalBind()]);
 }
 
 /** What TCP meets at the special addresses, whatever tests ask for. */

@@ -32,6 +32,8 @@ export type NamespaceLab = LabBox &
     dns: AddressPair;
     env: Readonly<Record<string, string>>;
     control: LabControl;
+    /** The control server's unix socket. */
+    socket: string;
     /** Adds a sibling box on the same network. */
     addBox(): Promise<LabBox>;
     /** Runs a command on the lab's side, as somebody on the internet would. */
@@ -107,6 +109,7 @@ export async function startNamespaceLab(options: { names?: readonly string[]; st
       sshKeyFile: identity.sshKeyFile,
       knownHostsFile: identity.knownHostsFile,
       control: createControl(socketTransport(socket)),
+      socket,
       addBox,
       execInLab: (argv, run) => runCommand(["ip", "netns", "exec", labNamespace, ...argv], { env, ...run }),
       stop,
