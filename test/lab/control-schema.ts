@@ -80,6 +80,8 @@ export const serveOptionsSchema = z.strictObject({
   v6: z.strictObject({ address: z.ipv6(), subnet: z.cidrv6() }),
   stateDirectory: z.string(),
   socket: z.string(),
+  /** For what need not outlive the lab: its git repositories. */
+  scratchDirectory: z.string(),
   names: z.array(z.string()),
   /** End when standard input ends: the starter's death then never leaves a lab behind. */
   followStdin: z.boolean(),

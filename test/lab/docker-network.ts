@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { networkInterfaces } from "node:os";
+import ipaddr from "ipaddr.js";
 import { EngineError } from "../../policy/errors.ts";
 import type { EngineCommand } from "./docker-command.ts";
 
@@ -46,11 +47,11 @@ function createArgs({ v4, v6 }: LabNetwork, labels: readonly string[]): string[]
 function drawSubnets(name: string): LabNetwork {
   const third = randomInt(256);
   const unique = randomBytes(5).toString("hex");
-  const v6 = `fd${unique.slice(0, 2)}:${unique.slice(2, 6)}:${unique.slice(6)}`;
+  const prefix = `fd${unique.slice(0, 2)}:${unique.slice(2, 6)}:${unique.slice(6)}`;
   return {
     name,
     v4: { subnet: `172.31.${third}.0/24`, lab: `172.31.${third}.2` },
-    v6: { subnet: `${v6}::/64`, lab: `${v6}::2` },
+    v6: { subnet: `${prefix}::/64`, lab: ipaddr.parse(`${prefix}::2`).toString() },
   };
 }
 

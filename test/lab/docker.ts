@@ -98,6 +98,7 @@ function runArgs(lab: {
     v6: { address: network.v6.lab, subnet: network.v6.subnet },
     stateDirectory: "/lab/state",
     socket: "/lab/run/control.sock",
+    scratchDirectory: "/tmp",
     names: [...names],
     followStdin: false,
   };

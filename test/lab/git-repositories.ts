@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mustRun } from "./command.ts";
 
@@ -27,13 +26,13 @@ export const GIT_ENV = {
   GIT_CONFIG_VALUE_1: "true",
 } as const;
 
-/** Creates the collection; nothing is written before the first `open`. */
-export function createGitRepositories(): GitRepositories {
+/** Creates the collection in a directory below `scratch`; nothing is written before the first `open`. */
+export function createGitRepositories(scratch: string): GitRepositories {
   const made = new Map<string, Promise<string>>();
   let folder: Promise<string> | undefined;
 
   function root(): Promise<string> {
-    folder ??= mkdtemp(join(tmpdir(), "agentbox-lab-git-"));
+    folder ??= mkdtemp(join(scratch, "git-"));
     return folder;
   }
 

@@ -1,9 +1,10 @@
 import { readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mustRun, runCommand } from "./command.ts";
 import { isAlive } from "./process-identity.ts";
 
-const OWN_NAME = /^abl-(\d+)-(\d+)-\d+-\w+$/;
+const OWN_NAME = /^abl-(\d+)-(\d+)-\d+(-\w+)?$/;
 const NAMED = "/run/netns";
 const RESOLVERS = "/etc/netns";
 
@@ -12,13 +13,14 @@ export function resolverDirectory(namespace: string): string {
   return join(RESOLVERS, namespace);
 }
 
-/** Removes namespaces and resolver files of labs whose starter has died. */
+/** Removes namespaces, resolver files and run directories of labs whose starter has died. */
 export async function sweepNamespaces(): Promise<void> {
-  const names = new Set([...(await listed(NAMED)), ...(await listed(RESOLVERS))]);
+  const names = new Set((await Promise.all([NAMED, RESOLVERS, tmpdir()].map(listed))).flat());
   for (const name of names) {
     const [, pid, start] = OWN_NAME.exec(name) ?? [];
     if (pid === undefined || start === undefined || isAlive({ pid: Number(pid), start })) continue;
     await removeNamespace(name);
+    await rm(join(tmpdir(), name), { recursive: true, force: true });
   }
 }
 

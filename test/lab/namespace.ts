@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { CapabilityError, EngineError } from "../../policy/errors.ts";
@@ -58,9 +58,11 @@ export async function startNamespaceLab(options: { names?: readonly string[]; st
   const { pid, start } = ownIdentity();
   const prefix = `abl-${pid}-${start}-${(serial += 1)}`;
   const labNamespace = `${prefix}-lab`;
-  const [identity, runDirectory] = await Promise.all([
+  // The name tells a later start whose it was; mkdir refuses one that somebody else has put there.
+  const runDirectory = join(tmpdir(), prefix);
+  const [identity] = await Promise.all([
     openIdentity(options.stateDirectory ?? defaultStateDirectory()),
-    mkdtemp(join(tmpdir(), "agentbox-lab-")),
+    mkdir(runDirectory, { mode: 0o700 }),
     sweepNamespaces(),
   ]);
   const env = clientEnvironment(identity);
@@ -92,6 +94,7 @@ export async function startNamespaceLab(options: { names?: readonly string[]; st
       v6: { address: GATEWAY.v6, subnet: SUBNET.v6 },
       stateDirectory: identity.directory,
       socket,
+      scratchDirectory: runDirectory,
       names: [...(options.names ?? [])],
       followStdin: true,
     };

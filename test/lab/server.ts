@@ -27,7 +27,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const recorder = createRecorder();
   const answerer = createAnswerer(zone);
   const hosts = createHostTable(FIXED_HOSTS);
-  const repositories = createGitRepositories();
+  const repositories = createGitRepositories(options.scratchDirectory);
   const resolvers = [options.v4.address, options.v6.address, ...FOREIGN_RESOLVERS];
   const web = createWebServer({
     sites: [createGitSite(repositories), createNpmRegistry(), createPythonIndex(), createDebianArchive()],
