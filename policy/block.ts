@@ -12,7 +12,8 @@ export const MAX_GLOBS = 64;
 
 /**
  * Parses a block entry. `*.x` also denies the apex and is read as `**.x`. In any other place a `*`
- * stands for any characters, in names and in addresses: a deny list may well match too much.
+ * stands for any characters, in names and in addresses. A deny list may match too much, so blocks of any
+ * size are taken, and wildcards over public suffixes.
  */
 export function parseBlock(text: string): Parsed<Block> {
   const word = trimBlanks(text).toLowerCase();

@@ -39,7 +39,7 @@ export type EffectiveListInput = {
 };
 
 /** Name under which a wildcard is asked for, so that a wildcard DNS record shows itself (with the apex). */
-const WILDCARD_PROBE = "agentbox-wildcard-probe";
+export const WILDCARD_PROBE = "agentbox-wildcard-probe";
 
 /**
  * Computes (all sources) − (blocks). The same target from several sources becomes one entry with the

@@ -39,6 +39,8 @@ export function parseEntry(text: string, surface: Surface): Parsed<Entry> {
   const { hostText, ports } = split.value;
   const target = parseTarget(hostText, surface);
   if (!target.ok) return target;
+  const unsafe = target.value.kind === "range" ? (refuseWideRange(target.value.range) ?? refuseMixedRange(target.value.range)) : undefined;
+  if (unsafe !== undefined) return unsafe;
   const named = ports.length > 0;
   if (scheme === "http" && named) {
     return refused(`${quote(word)} has a scheme and a port`, "one of the two", `write ${rest}`);
@@ -63,7 +65,7 @@ export function renderTarget(target: EntryTarget): string {
   return target.kind === "range" ? target.range.text : renderPattern(target.pattern);
 }
 
-/** Parses what an entry points to: an address or CIDR block where it looks like one, else a pattern. */
+/** Parses what an entry points to: an address or CIDR block where it looks like one, else a pattern. Any size of block is taken. */
 export function parseTarget(hostText: string, surface: Surface): Parsed<EntryTarget> {
   const unbracketed = /^\[(?<inner>[^[\]]*)\](?<prefix>\/.*)?$/.exec(hostText)?.groups;
   const text = unbracketed === undefined ? hostText : `${unbracketed["inner"] ?? ""}${unbracketed["prefix"] ?? ""}`;
@@ -72,9 +74,7 @@ export function parseTarget(hostText: string, surface: Surface): Parsed<EntryTar
     return pattern.ok ? parsed({ kind: "pattern", pattern: pattern.value }) : pattern;
   }
   const range = parseRange(text);
-  if (!range.ok) return range;
-  const complaint = refuseWideRange(range.value) ?? refuseMixedRange(range.value);
-  return complaint ?? parsed({ kind: "range", range: range.value });
+  return range.ok ? parsed({ kind: "range", range: range.value }) : range;
 }
 
 function isRange(text: string): boolean {
