@@ -1,0 +1,159 @@
+import { dirname, resolve } from "node:path";
+import { ConfigError, UsageError, type Complaint } from "../../policy/errors.ts";
+import type { Mount } from "../mount.ts";
+import type { RootFacts, WorkspaceFacts } from "./facts.ts";
+import { listGitGuards, listOutsideDirectories } from "./git-guards.ts";
+import { guardDirectory, guardFile, isGuarded, type Guard, type Guarded, type Misfit } from "./guarded.ts";
+import { isWithin } from "./path-fact.ts";
+import { checkRoot } from "./root-check.ts";
+import type { Root } from "./roots.ts";
+
+/** What a box gets of the host's files. Paths are real paths, the same inside and outside. */
+export type WorkspacePlan = {
+  /** Directory of the project, where the command starts. */
+  project: string;
+  /** Directories that the box may write, the project first. */
+  roots: Root[];
+  mounts: Mount[];
+  guarded: Guarded[];
+  /** Directories mounted on themselves, so that none can be renamed away with what is protected below it. */
+  held: string[];
+  /** Paths that are missing on the host and exist during the session as mount points. */
+  created: string[];
+  notices: string[];
+};
+
+type PlanQuery = {
+  facts: WorkspaceFacts;
+  yesSecrets: boolean;
+  /** Protected paths that the user lifts, relative to the project; what lies below is lifted too. */
+  writable: readonly string[];
+};
+
+/**
+ * Plans the mounts of a box; pure. A directory that must not be mounted is a `UsageError`; something in
+ * it that no mount can protect is a `ConfigError`. Each names every mistake found.
+ */
+export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): WorkspacePlan {
+  const roots = addOutsideRoots(facts);
+  const checks = roots.flatMap((root) => checkRoot(root, facts.host, { yesSecrets }));
+  const project = roots.find(({ role }) => role === "project");
+  if (project === undefined || facts.complaints.length + checks.length > 0) throw new UsageError([...facts.complaints, ...checks]);
+
+  const lifted = writable.map((path) => resolve(project.path, path));
+  const paths = roots.map(({ path }) => path);
+  const guards = facts.roots.flatMap((root) => listRootGuards(root, paths)).filter(({ path }) => {
+    return paths.some((root) => isWithin(path, root)) && !lifted.some((one) => isWithin(path, one));
+  });
+  const refused = facts.roots.flatMap(({ git }) => (git.kind === "refused" && !lifted.includes(`${project.path}/.git`) ? [git.complaint] : []));
+  const guarded = mergeGuards(guards.filter(isGuarded));
+  const misfits = guards.filter((guard): guard is Misfit => !isGuarded(guard)).map(describeMisfit);
+  const swallowed = findSwallowedRoots(roots, guarded);
+  const complaints = [...refused, ...dedupe(misfits), ...swallowed];
+  if (complaints.length > 0) throw new ConfigError(complaints);
+
+  const held = listHeld(guarded, paths);
+  return {
+    project: project.path,
+    roots,
+    mounts: buildMounts({ paths, held, guarded }),
+    guarded,
+    held,
+    created: guarded.filter(({ missing }) => missing).map(({ path }) => path),
+    notices: [...facts.notices, ...listNotices(facts, project)],
+  };
+}
+
+function addOutsideRoots({ roots }: WorkspaceFacts): Root[] {
+  const own = roots.map(({ root }) => root);
+  const outside = [...new Set(roots.flatMap(({ git }) => listOutsideDirectories(git)))].filter((path) => !own.some((root) => isWithin(path, root.path)));
+  return [...own, ...outside.map((path) => ({ path, typed: path, role: "git" as const, owner: own[0]?.owner ?? 0 }))];
+}
+
+function listRootGuards({ directories, claude, settings, git }: RootFacts, writable: readonly string[]): Guard[] {
+  const why = "programs of the host obey what it says";
+  return [
+    ...directories.map((directory) => guardDirectory(directory, { why })),
+    ...(claude.kind === "directory" || claude.kind === "missing"
+      ? settings.map((file) => guardFile(file, { why, hidden: true }))
+      : [guardDirectory(claude, { why })]),
+    ...listGitGuards(git, writable),
+  ];
+}
+
+/** Keeps one guard a path, and drops what lies in a directory that is guarded as a whole. */
+function mergeGuards(guards: readonly Guarded[]): Guarded[] {
+  const byPath = new Map<string, Guarded>();
+  for (const guard of guards) {
+    const known = byPath.get(guard.path);
+    byPath.set(guard.path, known === undefined ? guard : { ...known, watched: known.watched || guard.watched });
+  }
+  const all = [...byPath.values()];
+  const directories = new Set(all.filter(({ kind }) => kind === "directory").map(({ path }) => path));
+  return all.filter(({ path }) => !listAncestors(path, "/").some((above) => directories.has(above))).toSorted((a, b) => compareByDepth(a.path, b.path));
+}
+
+function describeMisfit({ path, kind, why }: Misfit): Complaint {
+  const flaw = kind === "link" ? "is a link, which no mount can hold in place" : `is a ${kind === "other" ? "special file" : kind}`;
+  return {
+    what: `${JSON.stringify(path)} ${flaw}, and must not be changed from the box: ${why}`,
+    expected: "a plain file or directory",
+    fix: "replace it by what it leads to, or remove it",
+  };
+}
+
+function findSwallowedRoots(roots: readonly Root[], guarded: readonly Guarded[]): Complaint[] {
+  return roots.flatMap(({ path }) => {
+    const holder = guarded.find((guard) => isWithin(path, guard.path));
+    if (holder === undefined) return [];
+    return [{ what: `${JSON.stringify(path)} would be writable, but lies in ${JSON.stringify(holder.path)}, which is read-only: ${holder.why}`, fix: "leave one of the two directories out" }];
+  });
+}
+
+/** Every directory between a root and what is mounted below it. */
+function listHeld(guarded: readonly Guarded[], roots: readonly string[]): string[] {
+  const targets = [...guarded.map(({ path }) => path), ...roots];
+  const between = targets.flatMap((path) => roots.filter((root) => root !== path && isWithin(path, root)).flatMap((root) => listAncestors(path, root)));
+  return [...new Set(between)].filter((path) => !roots.includes(path)).toSorted(compareByDepth);
+}
+
+/** Lists the directories above `path` that lie strictly below `root`. */
+function listAncestors(path: string, root: string): string[] {
+  const above = dirname(path);
+  return above === root || !isWithin(above, root) ? [] : [...listAncestors(above, root), above];
+}
+
+type MountQuery = { paths: readonly string[]; held: readonly string[]; guarded: readonly Guarded[] };
+
+function buildMounts({ paths, held, guarded }: MountQuery): Mount[] {
+  const bind = (target: string, readOnly: boolean, source = target) => ({ kind: "bind", source, target, readOnly }) as const;
+  const mounts = [
+    ...[...paths, ...held].map((path) => bind(path, false)),
+    ...guarded.map(({ path, cover }) => bind(path, true, cover === "null-device" ? "/dev/null" : path)),
+  ];
+  return mounts.toSorted((a, b) => compareByDepth(a.target, b.target));
+}
+
+/** A mount hides what was mounted below it before: the outer ones come first. */
+function compareByDepth(a: string, b: string): number {
+  return a.split("/").length - b.split("/").length || (a < b ? -1 : Number(a > b));
+}
+
+function listNotices({ typed, roots }: WorkspaceFacts, project: Root): string[] {
+  return [
+    ...(typed === null ? [] : [`${JSON.stringify(typed)} is a link: the box has the project at ${JSON.stringify(project.path)}`]),
+    ...roots.flatMap(({ root, git, ignoresCase }) => [
+      ...(git.kind === "none" ? [describeNoRepository(root, git.outer)] : []),
+      ...(ignoresCase ? [`the disk of ${JSON.stringify(root.path)} takes .GIT for .git: read-only paths are compared at the end, not held in every spelling`] : []),
+    ]),
+  ];
+}
+
+function describeNoRepository({ path }: Root, outer: string | null): string {
+  if (outer !== null) return `the repository at ${JSON.stringify(outer)} is not in the box: start there if the agent is to use git`;
+  return `${JSON.stringify(path)} is no git repository, and the box cannot make it one: run git init first if the agent is to commit`;
+}
+
+function dedupe(complaints: readonly Complaint[]): Complaint[] {
+  return [...new Map(complaints.map((complaint) => [complaint.what, complaint])).values()];
+}

@@ -1,0 +1,55 @@
+/** Where people keep keys and tokens, relative to the home directory. They enter a box with --yes-secrets only. */
+export const SECRET_PATHS: readonly string[] = [
+  ".ssh",
+  ".aws",
+  ".azure",
+  ".gnupg",
+  ".kube",
+  ".docker",
+  ".netrc",
+  ".npmrc",
+  ".pypirc",
+  ".pgpass",
+  ".my.cnf",
+  ".git-credentials",
+  ".vault-token",
+  ".terraform.d",
+  ".password-store",
+  ".config/containers",
+  ".config/doctl",
+  ".config/gcloud",
+  ".config/gh",
+  ".config/glab-cli",
+  ".config/git",
+  ".config/hub",
+  ".config/op",
+  ".config/rclone",
+  ".config/sops",
+  ".config/chromium",
+  ".config/google-chrome",
+  ".config/BraveSoftware",
+  ".cargo/credentials",
+  ".cargo/credentials.toml",
+  ".gem/credentials",
+  ".m2/settings.xml",
+  ".gradle/gradle.properties",
+  ".local/share/keyrings",
+  ".mozilla",
+  ".thunderbird",
+  "Library/Application Support/Google",
+  "Library/Keychains",
+  "snap/firefox",
+];
+
+/** Names that mean the same in anybody's home directory. */
+export const SECRET_NAMES: ReadonlySet<string> = new Set([".ssh", ".aws", ".gnupg", ".kube"]);
+
+/** State and logins of agents on the host, which no box may write (settings there can run commands). */
+export const AGENT_STATE_PATHS: readonly string[] = [
+  ".claude",
+  ".codex",
+  ".copilot",
+  ".gemini",
+  ".config/opencode",
+  ".local/share/opencode",
+];
