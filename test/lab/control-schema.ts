@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** What the lab's resolver says about a name; every field that is absent leaves the zone's own answer. */
-export const dnsBehaviourSchema = z.strictObject({
+const dnsBehaviourSchema = z.strictObject({
   a: z.array(z.ipv4()).optional(),
   aaaa: z.array(z.ipv6()).optional(),
   txt: z.array(z.string()).optional(),
@@ -27,8 +27,7 @@ export const dnsBehavioursSchema = z.record(z.string(), dnsBehaviourSchema.nulla
 export type DnsBehaviours = z.infer<typeof dnsBehavioursSchema>;
 
 /** What a TCP connection meets at an address: a reset, or silence after the handshake. */
-export const hostBehaviourSchema = z.strictObject({ tcp: z.enum(["reset", "silent"]) });
-export type HostBehaviour = z.infer<typeof hostBehaviourSchema>;
+const hostBehaviourSchema = z.strictObject({ tcp: z.enum(["reset", "silent"]) });
 
 /** Keys are addresses or `*`. */
 export const hostBehavioursSchema = z.record(z.string(), hostBehaviourSchema.nullable());

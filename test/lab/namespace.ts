@@ -11,7 +11,7 @@ import { removeNamespace, resolverDirectory, sweepNamespaces } from "./namespace
 import { ownIdentity } from "./process-identity.ts";
 import { defaultStateDirectory, openIdentity, type LabIdentity } from "./state-directory.ts";
 
-export type AddressPair = { v4: string; v6: string };
+type AddressPair = { v4: string; v6: string };
 
 /** One network namespace that plays a box. */
 export type LabBox = {
@@ -98,7 +98,8 @@ export async function startNamespaceLab(options: { names?: readonly string[]; st
       names: [...(options.names ?? [])],
       followStdin: true,
     };
-    server = spawn("ip", ["netns", "exec", labNamespace, process.execPath, MAIN, "serve", JSON.stringify(serve)], { stdio: ["pipe", "pipe", "inherit"] });
+    const [file = "", ...args] = within(labNamespace, [process.execPath, MAIN, "serve", JSON.stringify(serve)]);
+    server = spawn(file, args, { stdio: ["pipe", "pipe", "inherit"] });
     const [box] = await Promise.all([addBox(), untilReady(server)]);
     return {
       ...box,
@@ -114,7 +115,7 @@ export async function startNamespaceLab(options: { names?: readonly string[]; st
       control: createControl(socketTransport(socket)),
       socket,
       addBox,
-      execInLab: (argv, run) => runCommand(["ip", "netns", "exec", labNamespace, ...argv], { env, ...run }),
+      execInLab: (argv, run) => runCommand(within(labNamespace, argv), { ...run, env: { ...env, ...run?.env } }),
       stop,
       [Symbol.asyncDispose]: stop,
     };
@@ -148,14 +149,10 @@ async function createBoxNamespace(box: { namespace: string; labNamespace: string
 }
 
 function boxOf(namespace: string, addresses: AddressPair, env: Readonly<Record<string, string>>): LabBox {
-  const argvOf: LabBox["argv"] = (argv, user) => [
-    "ip",
-    "netns",
-    "exec",
-    namespace,
-    ...(user === undefined ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"]),
-    ...argv,
-  ];
+  const argvOf: LabBox["argv"] = (argv, user) => {
+    const become = user === undefined ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
+    return within(namespace, [...become, ...argv]);
+  };
   return {
     namespace,
     addresses,
@@ -163,6 +160,10 @@ function boxOf(namespace: string, addresses: AddressPair, env: Readonly<Record<s
     exec: (argv, { uid, gid, ...run } = {}) =>
       runCommand(argvOf(argv, uid === undefined ? undefined : { uid, gid: gid ?? uid }), { ...run, env: { ...env, ...run.env } }),
   };
+}
+
+function within(namespace: string, argv: readonly string[]): string[] {
+  return ["ip", "netns", "exec", namespace, ...argv];
 }
 
 async function ipBatch(namespace: string, lines: readonly string[]): Promise<void> {

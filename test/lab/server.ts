@@ -79,7 +79,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
 }
 
 /** The addresses of a name of the zone, IPv4 first. */
-export function addressesOf(zone: Zone, name: string): string[] {
+function addressesOf(zone: Zone, name: string): string[] {
   const record = zone.find(name);
   return [...(record?.a ?? []), ...(record?.aaaa ?? [])];
 }
