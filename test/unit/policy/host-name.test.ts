@@ -91,6 +91,20 @@ describe("parseHost", () => {
     );
   });
 
+  test("judges a host name exactly as parseHostName does", () => {
+    const parts = fc.array(fc.constantFrom("a", "z9", "-", ".", "_", "xn--", "xn--bcher-kva", "1", "0x", "A", "b".repeat(62), "é"), { maxLength: 7 });
+    fc.assert(
+      fc.property(parts, (list) => {
+        const text = list.join("");
+        const host = parseHost(text);
+        fc.pre(!host.ok || host.value.kind === "name");
+        const name = parseHostName(text);
+        expect(host.ok ? renderHost(host.value) : "refused").toBe(name.ok ? name.value : "refused");
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
   test("lets nothing through that is not a plain lower-case name", () => {
     const nasty = fc.array(fc.constantFrom("a", "B", ".", "-", "*", "%", "2e", "@", "/", "\0", " ", "。", "ü", "\u00ad", "1", "0x", "xn--", "["), { maxLength: 12 });
     fc.assert(
