@@ -82,7 +82,7 @@ export function renderHost(host: Host): string {
 function isCanonicalName(text: string): boolean {
   if (text.length === 0 || text.length > 253) return false;
   let start = 0;
-  let previous = DOT;
+  let previous: number = DOT;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === DOT) {
