@@ -19,9 +19,10 @@ export function parseDotEnv(text: string, file: string): DotEnv {
   if (text.includes("\0")) return { variables, complaints: [{ what: "the file holds a NUL byte", expected: "text", fix: "save it as UTF-8 text", place: { file } }] };
   for (const { line, text: block, flaw } of splitBlocks(text.replace(/^\u{feff}/u, ""))) {
     const place = { file, line };
-    const [name, value] = Object.entries(parseEnv(block)).at(0) ?? [];
-    if (flaw !== null || name === undefined || value === undefined) {
-      complaints.push({ what: flaw ?? "this line sets no variable", expected: "NAME=VALUE, a comment or a blank line", fix: "correct or remove the line", place });
+    const found = Object.entries(parseEnv(block));
+    const [name, value] = found.at(0) ?? [];
+    if (flaw !== null || found.length !== 1 || name === undefined || value === undefined) {
+      complaints.push({ what: flaw ?? "this line does not set one variable", expected: "NAME=VALUE, a comment or a blank line", fix: "correct or remove the line", place });
       continue;
     }
     const complaint = checkVariable({ name, value }, place);

@@ -126,12 +126,12 @@ function listAncestors(path: string, root: string): string[] {
 type MountQuery = { paths: readonly string[]; held: readonly string[]; guarded: readonly Guarded[] };
 
 function buildMounts({ paths, held, guarded }: MountQuery): Mount[] {
-  const bind = (target: string, readOnly: boolean, source = target) => ({ kind: "bind", source, target, readOnly }) as const;
-  const mounts = [
-    ...[...paths, ...held].map((path) => bind(path, false)),
-    ...guarded.map(({ path, cover }) => bind(path, true, cover === "null-device" ? "/dev/null" : path)),
-  ];
-  return mounts.toSorted((a, b) => compareByDepth(a.target, b.target));
+  const writable = [...paths, ...held].map((path) => ({ kind: "bind", source: path, target: path, readOnly: false }) as const);
+  const readOnly = guarded.map(({ path, cover }) => {
+    const source = cover === "null-device" ? "/dev/null" : path;
+    return { kind: "bind", source, target: path, readOnly: true } as const;
+  });
+  return [...writable, ...readOnly].toSorted((a, b) => compareByDepth(a.target, b.target));
 }
 
 /** A mount hides what was mounted below it before: the outer ones come first. */

@@ -1,0 +1,86 @@
+import { ConfigError, UsageError } from "../../policy/errors.ts";
+import { CACHES, FIXED, renderCaVariables, ROOT_SSH } from "./box-defaults.ts";
+import { readDotEnv, type DotEnvFile } from "./dot-env-file.ts";
+import { parseEnvOptions } from "./env-options.ts";
+import { readGitIdentity, renderGitIdentity, renderSafeDirectories, type GitIdentity } from "./git-identity.ts";
+import { runHostCommand, type HostRunner } from "./host-command.ts";
+import { renderTerminal } from "./terminal.ts";
+import { checkTotal, isReserved, type Variable } from "./variable.ts";
+
+/** What the host and the project say about the agent's environment; data only. */
+export type EnvironmentFacts = {
+  dotEnv: DotEnvFile | null;
+  options: Variable[];
+  identity: GitIdentity;
+  /** TERM, COLORTERM and TZ, already judged. */
+  terminal: Record<string, string>;
+};
+
+type EnvironmentQuery = {
+  projectPath: string;
+  ignoreDotEnv: boolean;
+  /** Values of `-e`. */
+  options: readonly string[];
+  hostEnv: NodeJS.ProcessEnv;
+  run?: HostRunner;
+};
+
+/** Reads `.env`, `-e` and the host's git identity. Mistakes of the command line are a `UsageError`, of the file a `ConfigError`. */
+export async function readEnvironment({ projectPath, ignoreDotEnv, options, hostEnv, run = runHostCommand }: EnvironmentQuery): Promise<EnvironmentFacts> {
+  const { variables, complaints } = parseEnvOptions(options, hostEnv);
+  if (complaints.length > 0) throw new UsageError(complaints);
+  return {
+    dotEnv: ignoreDotEnv ? null : readDotEnv(projectPath),
+    options: variables,
+    identity: await readGitIdentity(run, projectPath),
+    terminal: renderTerminal(hostEnv, Intl.DateTimeFormat().resolvedOptions().timeZone),
+  };
+}
+
+type PlanQuery = {
+  facts: EnvironmentFacts;
+  /** Variables of the agent's profile. */
+  profile: Readonly<Record<string, string>>;
+  /** Id that the agent runs with; 0 for a host user who is root and for `shell --admin`. */
+  boxUid: number;
+  siteCa: boolean;
+  sshKey: boolean;
+  /** Mounted directories of another owner, which git is told to trust. */
+  foreignRoots: readonly string[];
+};
+
+/**
+ * Plans the agent's whole environment; pure. Nothing of the host's own comes in but the terminal's and the
+ * clock's kind. A later source wins: (1) defaults of the box, (2) the site's authority, (3) the agent's
+ * profile, (4) the project's `.env`, without what is fixed or steers AgentBox, (5) `-e`.
+ */
+export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, foreignRoots }: PlanQuery): { env: Record<string, string>; notices: string[] } {
+  const user = boxUid === 0 ? "root" : "agent";
+  const fixed: Record<string, string> = { ...FIXED, USER: user, LOGNAME: user, ...(boxUid === 0 ? { IS_SANDBOX: "1" } : {}) };
+  const { kept, notices } = sortDotEnv(facts.dotEnv, fixed);
+  const env = {
+    LANG: "C.UTF-8",
+    ...CACHES,
+    ...facts.terminal,
+    ...(boxUid === 0 && sshKey ? ROOT_SSH : {}),
+    ...renderSafeDirectories(foreignRoots),
+    ...renderGitIdentity(facts.identity),
+    ...(siteCa ? renderCaVariables() : {}),
+    ...profile,
+    ...fixed,
+    ...kept,
+    ...Object.fromEntries(facts.options.map(({ name, value }) => [name, value])),
+  };
+  const excess = checkTotal(env);
+  if (excess !== null) throw new ConfigError(excess);
+  return { env, notices };
+}
+
+function sortDotEnv(dotEnv: DotEnvFile | null, fixed: Readonly<Record<string, string>>): { kept: Record<string, string>; notices: string[] } {
+  if (dotEnv === null) return { kept: {}, notices: [] };
+  const isRefused = (name: string) => isReserved(name) || Object.hasOwn(fixed, name);
+  const refused = [...new Set(dotEnv.variables.map(({ name }) => name).filter(isRefused))];
+  const kept = Object.fromEntries(dotEnv.variables.filter(({ name }) => !isRefused(name)).map(({ name, value }) => [name, value]));
+  if (refused.length === 0) return { kept, notices: [] };
+  return { kept, notices: [`ignored in ${JSON.stringify(dotEnv.file)}: ${refused.join(", ")} (the box sets ${refused.length === 1 ? "it" : "them"} itself)`] };
+}
