@@ -28,10 +28,14 @@ const LIMIT_MS = 20_000;
 export const runCommand: RunCommand = async (argv, input = "") => {
   const [file, ...rest] = argv;
   if (file === undefined) throw new TypeError("an empty argv");
-  const spawnArgv = (_file: string, _args: readonly string[], options: SpawnOptions): ChildProcess =>
-    spawn(file, rest, { ...options, shell: false });
+  const spawnArgv = (_file: string, _args: readonly string[], options: SpawnOptions): ChildProcess => {
+    const child = spawn(file, rest, { ...options, shell: false });
+    // A tool that dies before it has read its input is known by its exit; the broken pipe adds nothing.
+    child.stdin?.on("error", () => undefined);
+    return child;
+  };
   const shell = $({
-    // zx types this as the overloaded spawn of Node; it calls only the form above.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- zx types this as Node's overloaded spawn and calls only the form above
     spawn: spawnArgv as typeof spawn,
     env: TOOL_ENVIRONMENT,
     input,

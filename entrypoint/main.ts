@@ -12,6 +12,8 @@ const STDERR = 2;
 
 /** The entrypoint of a box: firewall, then the agent in this very process. Ends the process on failure. */
 export async function main(): Promise<void> {
+  // Whatever ends this process without a word must not look like the agent's own end.
+  process.exitCode = 70;
   // Files made from here on are readable by others unless they say so; the agent inherits the usual mask.
   process.umask(0o022);
   let log: Log = makeLog([chooseLines()]);

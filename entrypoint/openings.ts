@@ -8,6 +8,8 @@ import type { SetEntry } from "./rule.ts";
 export type Openings = {
   literal: SetEntry[];
   learned: SetEntry[];
+  /** The addresses of each name that are opened. */
+  reachable: ReadonlyMap<string, readonly string[]>;
   /** Addresses of allowed names that are refused because they are special-purpose. */
   refused: { name: string; address: string; kind: string }[];
 };
@@ -32,17 +34,22 @@ export function collectOpenings({ list, resolutions, githubRanges }: OpeningsInp
     }
   }
   const learned: SetEntry[] = [];
+  const reachable = new Map<string, string[]>();
   const refused: Openings["refused"] = [];
   for (const { name, addresses } of resolutions) {
     for (const text of addresses) {
       const address = parseAddress(text);
       if (!address.ok) continue;
       const judged = classifyAddress(address.value);
-      if (judged.kind === "special") refused.push({ name, address: text, kind: judged.name });
-      else for (const port of portsByName.get(name) ?? []) learned.push({ range: address.value.text, protocol: "tcp", port });
+      if (judged.kind === "special") {
+        refused.push({ name, address: text, kind: judged.name });
+        continue;
+      }
+      reachable.set(name, [...(reachable.get(name) ?? []), address.value.text]);
+      for (const port of portsByName.get(name) ?? []) learned.push({ range: address.value.text, protocol: "tcp", port });
     }
   }
-  return { literal: expandRanges([...ranges, ...github]), learned, refused };
+  return { literal: expandRanges([...ranges, ...github]), learned, reachable, refused };
 }
 
 /** One set entry a port; blocks inside another block of the same port are left out, since nftables refuses overlaps. */

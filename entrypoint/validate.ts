@@ -5,7 +5,6 @@ import type { BoxSpec } from "../policy/box-spec.ts";
 import type { CriticalService } from "../policy/critical-service.ts";
 import { FirewallError, ResolveError } from "../policy/errors.ts";
 import { actAs } from "./act-as.ts";
-import type { Resolution } from "./resolve.ts";
 
 const CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 const SERVICE_LIMIT_MS = 10_000;
@@ -23,7 +22,8 @@ const REFUSALS = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EACCES", "EADD
 export type ValidateInput = {
   user: Pick<BoxSpec["user"], "uid" | "gid">;
   critical: readonly CriticalService[];
-  resolutions: readonly Resolution[];
+  /** The addresses of each name that were opened. */
+  reachable: ReadonlyMap<string, readonly string[]>;
 };
 
 /**
@@ -32,10 +32,10 @@ export type ValidateInput = {
  *
  * Errors: FirewallError when a canary is not refused, ResolveError naming each service that does not answer.
  */
-export async function validateReach({ user, critical, resolutions }: ValidateInput): Promise<void> {
+export async function validateReach({ user, critical, reachable }: ValidateInput): Promise<void> {
   await actAs(user, async () => {
     const ca = readFileSync(CA_BUNDLE);
-    const services = Promise.allSettled(critical.map((service) => reachService(service, resolutions, ca)));
+    const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     await Promise.all(CANARIES.map(requireRefused));
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;
@@ -50,15 +50,14 @@ export async function validateReach({ user, critical, resolutions }: ValidateInp
 }
 
 /** TCP and TLS with a verified certificate; whatever HTTP would answer does not matter. */
-function reachService({ name, port }: CriticalService, resolutions: readonly Resolution[], ca: Buffer): Promise<void> {
-  const addresses = resolutions.find((resolution) => resolution.name === name)?.addresses ?? [];
+function reachService({ name, port }: CriticalService, addresses: readonly string[], ca: Buffer): Promise<void> {
   const lookup: LookupFunction = (_host, _options, callback) =>
     callback(
       null,
       addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
     );
   return new Promise((resolve, reject) => {
-    const socket = connectTls({ socket: connect({ host: name, port, lookup, autoSelectFamily: true }), servername: name, ca });
+    const socket = connectTls({ host: name, port, servername: name, lookup, ca });
     socket.setTimeout(SERVICE_LIMIT_MS, () => socket.destroy(new Error(`no answer within ${SERVICE_LIMIT_MS / 1000} s`)));
     socket.once("error", (error) => reject(new Error(`${name}:${port} does not answer: ${explain(error)}`, { cause: error })));
     socket.once("secureConnect", () => {

@@ -13,9 +13,11 @@ export type BoxOptions = {
   /** Words of ALLOWED_SERVICES and CRITICAL_SERVICES; the shipped files where left out. */
   allowed?: readonly string[];
   critical?: readonly string[];
+  /** The whole text of services.sh, good or bad. */
+  services?: string;
   spec?: Partial<BoxSpec>;
   command?: readonly string[];
-  /** Replaces programs of the box: absolute path to a shell script's text. */
+  /** Replaces programs of /usr/sbin in the box: name to a shell script's text. The real ones are in /run/sbin.real. */
   replace?: Readonly<Record<string, string>>;
   /** The AGENTBOX_FIREWALL of the container; "1" where left out. */
   firewall?: string;
@@ -39,7 +41,13 @@ mount --bind "$1/ca.crt" /etc/ssl/certs/ca-certificates.crt
 mount -t tmpfs tmpfs /run
 mkdir -p /run/agentbox
 mount --bind "$1/run" /run/agentbox
-while read -r tool; do mount --bind "$1/replace$tool" "$tool"; done <"$1/replace.list"
+if [ -d "$1/replace" ]; then
+  mkdir /run/sbin /run/sbin.real
+  cp -a /usr/sbin/. /run/sbin
+  mount --bind /usr/sbin /run/sbin.real
+  cp --remove-destination "$1"/replace/* /run/sbin
+  mount --bind /run/sbin /usr/sbin
+fi
 capabilities=$2
 shift 2
 exec setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
@@ -60,21 +68,23 @@ export async function runBox(lab: NamespaceLab, options: BoxOptions = {}, box: L
 function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
   mkdirSync(join(dir, "run"), { recursive: true });
   cpSync(join(ROOT, "allowlists"), join(dir, "allowlists"), { recursive: true });
-  if (options.allowed !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), renderServices(options));
+  if (options.services !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), options.services);
+  else if (options.allowed !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), renderServices(options));
   // The lab's own CA on top of the machine's: whoever looks the bundle up finds both.
   writeFileSync(join(dir, "ca.crt"), readFileSync(lab.caFile));
-  const replaced = Object.entries(options.replace ?? {});
-  for (const [path, script] of replaced) {
-    mkdirSync(join(dir, "replace", path, ".."), { recursive: true });
-    writeFileSync(join(dir, "replace", path), script, { mode: 0o755 });
+  for (const [name, script] of Object.entries(options.replace ?? {})) {
+    mkdirSync(join(dir, "replace"), { recursive: true });
+    writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
-  writeFileSync(join(dir, "replace.list"), replaced.map(([path]) => `${path}\n`).join(""));
   writeFileSync(join(dir, "run/box.json"), JSON.stringify(makeSpec(options)), { mode: 0o644 });
 }
 
 function renderServices({ allowed = [], critical = [] }: BoxOptions): string {
-  const array = (name: string, words: readonly string[]): string => `${name}=(\n${words.map((word) => `  "${word}"\n`).join("")})\n`;
-  return array("ALLOWED_SERVICES", allowed) + array("CRITICAL_SERVICES", critical);
+  return renderArray("ALLOWED_SERVICES", allowed) + renderArray("CRITICAL_SERVICES", critical);
+}
+
+function renderArray(name: string, words: readonly string[]): string {
+  return `${name}=(\n${words.map((word) => `  "${word}"\n`).join("")})\n`;
 }
 
 function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import type { DnsBehaviours, HostBehaviours } from "../../lab/control-schema.ts";
+import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
+import { type BoxOptions, runBox } from "./netns-box.ts";
+import { parseOutcomes, reachArgv } from "./reach.ts";
+
+// Cases 5 and 7: each step of a start is made to fail, and to be killed, in turn. Afterwards the agent has
+// not run, and from inside the namespace nothing that was not open before can be reached.
+
+const LIST = { allowed: ["github.com"], critical: ["github.com"] };
+const AGENT = ["echo", "the agent runs"];
+const FAIL = "#!/bin/sh\necho 'made to fail' >&2\nexit 3\n";
+
+/** Fails from the `nth` call on; the count is kept in the box's own tmpfs. */
+function failFrom(nth: number, tool: string): string {
+  return `#!/bin/sh\necho x >>/run/calls\n[ "$(wc -l </run/calls)" -lt ${nth} ] && exec /run/sbin.real/${tool} "$@"\necho 'made to fail' >&2\nexit 3\n`;
+}
+
+describe("a step that fails", () => {
+  const rows: [string, BoxOptions & { dns?: DnsBehaviours; hosts?: HostBehaviours }, string, number][] = [
+    ["the sets, and nftables too", { replace: { ipset: FAIL, nft: FAIL } }, "kernel", 70],
+    ["filling the sets", { replace: { ipset: failFrom(2, "ipset") } }, "rules", 70],
+    ["the list", { services: "ALLOWED_SERVICES=(\n" }, "allowlist", 78],
+    ["the resolver", { dns: { "github.com": { rcode: "SERVFAIL" } } }, "resolving", 69],
+    ["the critical service", { hosts: { "*": { tcp: "reset" } } }, "validation", 69],
+    ["reading the rules back", { replace: { "iptables-save": failFrom(2, "iptables-save") } }, "validation", 70],
+  ];
+
+  it.each(rows)("(%s) leaves the network closed and the agent unstarted", async (_case, { dns, hosts, ...options }, step, exitCode) => {
+    await using lab = await startNamespaceLab();
+    if (dns !== undefined) await lab.control.setDns(dns);
+    if (hosts !== undefined) await lab.control.setHosts(hosts);
+    const run = await runBox(lab, { ...LIST, ...options, command: AGENT });
+    expect(run.events.at(-1)).toMatchObject({ event: "failed", step, exitCode });
+    expect(run).toMatchObject({ code: exitCode, stdout: "" });
+    await lab.control.reset();
+    await expectClosed(lab, step === "kernel" ? "as before" : "closed");
+  });
+
+  it.each([
+    ["the first IPv4 rules", "iptables-restore", 1, "close"],
+    ["the final IPv4 rules", "iptables-restore", 2, "rules"],
+    ["the first IPv6 rules", "ip6tables-restore", 1, "close"],
+    ["the final IPv6 rules", "ip6tables-restore", 2, "rules"],
+  ])("(%s) leaves the network closed and the agent unstarted", async (_case, tool, nth, step) => {
+    await using lab = await startNamespaceLab();
+    const run = await runBox(lab, {
+      ...LIST,
+      command: AGENT,
+      replace: { [tool]: failFrom(nth, tool), nft: FAIL },
+    });
+    expect(run.events.at(-1)).toMatchObject({ event: "failed", step, exitCode: 70 });
+    expect(run).toMatchObject({ code: 70, stdout: "" });
+    if (nth > 1) await expectClosed(lab, "closed");
+  });
+});
+
+describe("a start that is killed", () => {
+  it.each(["kernel", "close", "allowlist", "resolving", "rules", "validation"])("during %s is closed or was never begun", async (step) => {
+    await using lab = await startNamespaceLab();
+    const run = await runBox(lab, {
+      ...LIST,
+      command: AGENT,
+      onEvent: (event, kill) => event.event === "start" && event.step === step && kill("SIGKILL"),
+    });
+    expect(run.stdout).toBe("");
+    expect(run.events.some(({ event }) => event === "ready")).toBe(false);
+    await expectClosed(lab, ["kernel", "close"].includes(step) ? "as before" : "closed");
+  });
+});
+
+/** `as before`: no rule was made yet, so there is nothing to be closed; the box has no agent to use it. */
+async function expectClosed(lab: NamespaceLab, state: "closed" | "as before"): Promise<void> {
+  const targets = ["tcp:93.184.220.34:443", "tcp:[2606:2800:220:3::34]:443", "udp:8.8.8.8:53"];
+  const { stdout } = await lab.exec(reachArgv(targets));
+  const outcomes = parseOutcomes(stdout).map(({ outcome }) => outcome);
+  if (state === "closed") expect(outcomes).toEqual(["ECONNREFUSED", "ECONNREFUSED", "EPERM"]);
+  const saved = await lab.exec(["iptables-save", "-t", "filter"]);
+  if (state === "as before" && !saved.stdout.includes("AGENTBOX")) expect(outcomes).toEqual(["connected", "connected", "connected"]);
+}
