@@ -83,6 +83,7 @@ describe("parseAllowlistFile", () => {
     ["a command after an array", "A=(a); id", 1, 6, "text after the end"],
     ["a command after an array without a semicolon", "A=(a) id", 1, 7, "text after the end"],
     ["a command after a scalar", "A=b id", 1, 5, "text after the value"],
+    ["a comment glued to the end of an array", "A=(a)#b", 1, 6, "text after the end"],
     ["two arrays on one line", "A=(a) B=(b)", 1, 7, "text after the end"],
     ["a space before the equals sign", "A =(a)", 1, 1, "space before ="],
     ["a space before the parenthesis", "A= (a)", 1, 3, "bare word"],

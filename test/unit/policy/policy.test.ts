@@ -58,6 +58,19 @@ describe("the lookup", () => {
     );
   });
 
+  test("equals trying every rule in turn where many ranges overlap", () => {
+    const nested = fc.constantFrom("11.0.0.0/8", "11.0.0.0/16", "11.1.0.0/16", "11.0.2.0/24", "11.0.3.0/24", "11.0.2.1", "11.0.3.1", "2a00::/19", "2a00:1::/32", "2a00:2::/32", "2a00:1::1");
+    const literal = fc.constantFrom("11.0.2.1", "11.0.3.1", "11.1.2.1", "11.0.9.9", "2a00:1::1", "2a00:2::1");
+    const list = fc.array(fc.tuple(fc.constantFrom<"allow" | "deny">("allow", "deny"), nested, ports).map((parts) => rule(...parts)), { maxLength: 12 });
+    fc.assert(
+      fc.property(list, literal, fc.oneof(port, fc.constant(undefined)), (some, asked, onPort) => {
+        const policy = buildPolicy({ rules: some });
+        expect(policy.find(host(asked), onPort)).toBe(naiveFind(policy.rules, host(asked), onPort));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
   test("takes the same number of steps for 10 rules and for 100,000", () => {
     const counts = [10, 1000, 100_000].map((size) => {
       const list = Array.from({ length: size }, (_, index) => rule("allow", index % 3 === 0 ? `**.h${index}.example.com` : `h${index}.example.com`, [443]));
