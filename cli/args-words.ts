@@ -33,10 +33,7 @@ function takeWord(head: readonly string[], index: number, result: Words): number
   }
   const { typed, attached } = splitOption(word);
   const spec = findOption(typed);
-  if (spec === undefined) {
-    result.complaints.push(explainUnknown(typed));
-    return 1;
-  }
+  if (spec === undefined) return takeUnknown(typed, head[index + 1], result);
   if (spec.value === undefined) {
     if (attached === undefined) result.options.push({ spec, value: undefined });
     else result.complaints.push({ what: `${typed} takes no value, but ${quote(attached)} was given`, fix: `write ${typed}` });
@@ -59,10 +56,13 @@ function splitOption(word: string): { typed: string; attached: string | undefine
   return equals === -1 ? { typed: word, attached: undefined } : { typed: word.slice(0, equals), attached: word.slice(equals + 1) };
 }
 
-function explainUnknown(typed: string): Complaint {
+/** Where the option that was meant takes a value, the next word is that value and no mistake of its own. */
+function takeUnknown(typed: string, next: string | undefined, { complaints }: Words): number {
   const near = typed.startsWith("--") ? findNearest(typed.slice(2), optionSpecs.map(({ name }) => name)) : undefined;
-  return {
+  complaints.push({
     what: `there is no option ${quote(typed)}`,
     fix: near === undefined ? "see agentbox --help; options of the agent go after --" : `did you mean --${near}? Options of the agent go after --`,
-  };
+  });
+  const takesValue = near !== undefined && findOption(`--${near}`)?.value !== undefined;
+  return takesValue && next !== undefined && !next.startsWith("-") ? 2 : 1;
 }

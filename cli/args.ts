@@ -42,8 +42,15 @@ export type Command =
   | { verb: "help"; topic: Verb | undefined }
   | { verb: "version" };
 
+export type Surroundings = {
+  /** Names of the agents that have a profile. */
+  agents: readonly string[];
+  /** Complains about a path that is not there or not of its kind. */
+  checkPath: (kind: "directory" | "file", typed: string) => Complaint | undefined;
+};
+
 /** Parses a command line (without program names). Throws UsageError that holds all of its mistakes. */
-export function parseCommandLine(argv: readonly string[], agents: readonly string[]): Command {
+export function parseCommandLine(argv: readonly string[], { agents, checkPath }: Surroundings): Command {
   const words = splitWords(argv);
   const { complaints } = words;
   const typed = (name: string): boolean => words.options.some(({ spec }) => spec.name === name);
@@ -52,7 +59,7 @@ export function parseCommandLine(argv: readonly string[], agents: readonly strin
   if (typed("version")) return { verb: "version" };
   complaints.push(...refuseForeignOptions(words.options, verb), ...refuseRepeats(words.options));
   const options = readOptions(words.options, agents, complaints);
-  complaints.push(...refusePortClashes(options.ports));
+  complaints.push(...refusePortClashes(options.ports), ...refusePaths(options, checkPath));
   const command = readCommand({ verb, words, agents, options, admin: typed("admin"), complaints });
   if (complaints.length > 0 || command === undefined) throw new UsageError(complaints);
   return command;
@@ -89,7 +96,9 @@ function readCommand({ verb, words, agents, options, admin, complaints }: Readin
     case "run":
       if (tail === undefined || tail.length === 0) complaints.push({ what: "run needs a command", expected: "agentbox run -- COMMAND" });
       return { verb, command: tail ?? [], options };
-    default:
+    case "ssh-init":
+    case "doctor":
+    case "cleanup":
       return { verb, options };
   }
 }
@@ -121,6 +130,12 @@ function refuseRepeats(options: readonly TypedOption[]): Complaint[] {
   const names = new Map<OptionSpec, number>();
   for (const { spec } of single) names.set(spec, (names.get(spec) ?? 0) + 1);
   return [...names].filter(([, count]) => count > 1).map(([spec]) => ({ what: `--${spec.name} is given more than once`, fix: "keep one of them" }));
+}
+
+function refusePaths({ addDirs, image }: Options, checkPath: Surroundings["checkPath"]): Complaint[] {
+  const directories = addDirs.map((typed) => ({ option: "--add-dir", complaint: checkPath("directory", typed) }));
+  const files = typeof image.caFile === "string" ? [{ option: "--ca-file", complaint: checkPath("file", image.caFile) }] : [];
+  return [...directories, ...files].flatMap(({ option, complaint }) => (complaint === undefined ? [] : [{ ...complaint, what: `${option} ${complaint.what}` }]));
 }
 
 function refusePortClashes(ports: readonly PortMapping[]): Complaint[] {

@@ -23,10 +23,12 @@ export type BuildPlan = {
   tag: string;
   args: Readonly<Record<string, string>>;
   labels: Readonly<Record<string, string>>;
+  /** For a site's proxy that listens on the host's loopback. */
+  hostNetwork: boolean;
 };
 
 /** Renders the arguments of a build. */
-export function renderBuildArgv({ context, tag, args, labels }: BuildPlan, { kind }: Pick<Builder, "kind">): string[] {
+export function renderBuildArgv({ context, tag, args, labels, hostNetwork }: BuildPlan, { kind }: Pick<Builder, "kind">): string[] {
   return [
     "build",
     ...["--tag", tag],
@@ -35,6 +37,7 @@ export function renderBuildArgv({ context, tag, args, labels }: BuildPlan, { kin
     ...(kind === "buildkit" ? ["--progress", "plain"] : []),
     // Podman's own format drops what it does not know of a Dockerfile.
     ...(kind === "podman" ? ["--format", "docker", "--pull=never"] : []),
+    ...(hostNetwork ? ["--network", "host"] : []),
     ...Object.entries(labels).flatMap(([key, value]) => ["--label", `${key}=${value}`]),
     ...Object.entries(args).flatMap(([key, value]) => ["--build-arg", `${key}=${value}`]),
     context,

@@ -35,7 +35,7 @@ export type EnginePipe = {
   stdin: NodeJS.WritableStream;
   stdout: NodeJS.ReadableStream;
   ended: Promise<number | null>;
-  end(): void;
+  end: () => void;
 };
 
 const defaultTimeoutMs = 15_000;

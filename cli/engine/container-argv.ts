@@ -1,6 +1,7 @@
 import type { ContainerPlan, EngineTraits, PortMapping } from "./container-plan.ts";
 import { renderMount, renderTmpfs } from "./mount-argv.ts";
 import { baseCapabilities, firewallCapabilities, pidsLimit, stopTimeoutSeconds, writableTmpfs } from "./security.ts";
+import { labelVolume } from "./volumes.ts";
 
 /** Renders the arguments of `docker create` or `podman create`: one argument a word, nothing for a shell to read. */
 export function renderCreateArgv(plan: ContainerPlan, engine: EngineTraits): string[] {
@@ -79,11 +80,11 @@ export function renderPort({ address, host, container, protocol }: PortMapping):
 }
 
 function renderMounts({ mounts, project }: ContainerPlan, engine: EngineTraits): string[] {
-  // Podman creates volumes without this option; its volumes are labelled when they are made.
-  const labels = engine.kind === "docker" ? [`agentbox.project=${project}`] : [];
+  // Podman knows no such option; its volumes are labelled when they are made.
+  const label = (name: string): string[] => (engine.kind === "docker" ? labelVolume(name, project) : []);
   const fixed = writableTmpfs.flatMap((tmpfs) => ["--tmpfs", renderTmpfs(tmpfs)]);
   const planned = mounts.flatMap((mount) =>
-    mount.kind === "tmpfs" ? ["--tmpfs", renderTmpfs(mount)] : ["--mount", renderMount(mount, labels)],
+    mount.kind === "tmpfs" ? ["--tmpfs", renderTmpfs(mount)] : ["--mount", renderMount(mount, mount.kind === "volume" ? label(mount.name) : [])],
   );
   return [...fixed, ...planned];
 }

@@ -62,15 +62,3 @@ export async function readContainerState(engine: Engine, name: string): Promise<
   const state = stateSchema.parse(JSON.parse(result.stdout));
   return { status: state.Status, exitCode: state.ExitCode, error: state.Error ?? "", outOfMemory: state.OOMKilled ?? false };
 }
-
-/** Lists the names and owners of all containers that a command line of ours made. */
-export async function listBoxes(engine: Engine): Promise<{ name: string; session: string }[]> {
-  const format = '{{.Names}}\t{{.Label "agentbox.session"}}';
-  const result = await engine.client.call(["ps", "--all", "--filter", "label=agentbox.session", "--format", format]);
-  if (result.exitCode !== 0) throw new EngineError({ what: `${engine.kind} cannot list its containers: ${result.stderr.trim()}`, fix: `see \`${engine.kind} ps -a\`` });
-  const lines = result.stdout.split("\n").filter((line) => line !== "");
-  return lines.map((line) => {
-    const [name = "", session = ""] = line.split("\t");
-    return { name, session };
-  });
-}

@@ -1,5 +1,7 @@
+import { z } from "zod";
 import { EngineError } from "../../policy/errors.ts";
 import type { Engine } from "./engine.ts";
+import { listLabelled } from "./labels.ts";
 
 /** A registry that says nothing for this long cannot be reached. */
 const firstAnswerMs = 30_000;
@@ -33,28 +35,23 @@ export async function pullImage(engine: Engine, reference: string, signal?: Abor
   }
 }
 
-/** An image that a command line of ours built. `tagged` is false once a newer one has taken its name. */
-export type BuiltImage = { id: string; hash: string; uid: string; tagged: boolean };
+/** An image that a command line of ours built. `tags` is empty once a newer one has taken its name. */
+export type BuiltImage = { id: string; tags: readonly string[]; hash: string; home: string };
 
 /** Lists the images that command lines of ours built. */
 export async function listBuiltImages(engine: Engine): Promise<BuiltImage[]> {
-  const listed = await engine.client.call(["images", "--no-trunc", "--filter", "label=agentbox.hash", "--format", "{{.ID}}\t{{.Tag}}"]);
-  if (listed.exitCode !== 0) throw new EngineError({ what: `${engine.kind} cannot list its images: ${listed.stderr.trim()}`, fix: `see \`${engine.kind} images\`` });
-  const rows = listed.stdout.split("\n").filter((line) => line !== "");
-  return await Promise.all(
-    rows.map(async (row) => {
-      const [id = "", tag = ""] = row.split("\t");
-      const format = '{{index .Config.Labels "agentbox.hash"}}\t{{index .Config.Labels "agentbox.uid"}}';
-      const { stdout } = await engine.client.call(["image", "inspect", "--format", format, id]);
-      const [hash = "", uid = ""] = stdout.trim().split("\t");
-      return { id, hash, uid, tagged: tag !== "<none>" };
-    }),
-  );
+  const images = await listLabelled(engine, "image", "agentbox.hash");
+  return images.map(({ id, name, labels }) => ({
+    id,
+    tags: z.array(z.string()).nullable().parse(JSON.parse(name)) ?? [],
+    hash: labels["agentbox.hash"] ?? "",
+    home: labels["agentbox.home"] ?? "",
+  }));
 }
 
-/** Removes an image; false when something still uses it. */
-export async function removeImage(engine: Engine, id: string): Promise<boolean> {
-  const result = await engine.client.call(["rmi", id], { timeoutMs: 60_000 });
+/** Removes an image with all its tags; false when something still uses it. */
+export async function removeImage(engine: Engine, { id, tags }: BuiltImage): Promise<boolean> {
+  const result = await engine.client.call(["rmi", ...(tags.length === 0 ? [id] : tags)], { timeoutMs: 60_000 });
   return result.exitCode === 0;
 }
 

@@ -5,6 +5,7 @@ import { EngineError } from "../../policy/errors.ts";
 import { type Builder, findBuilder, renderBuildArgv } from "../engine/build.ts";
 import type { Engine } from "../engine/engine.ts";
 import { hasImage } from "../engine/images.ts";
+import type { SiteProxy } from "../environment/site-proxy.ts";
 import type { Report } from "../ui/report.ts";
 import { provideBase } from "./base.ts";
 import { withBuildLock } from "./build-lock.ts";
@@ -26,7 +27,7 @@ export type ImageRequest = {
   /** Builds although the image is there. */
   rebuild: boolean;
   /** The site's proxy, which serves the build only. */
-  proxyArgs: Readonly<Record<string, string>>;
+  proxy: Pick<SiteProxy, "buildArgs" | "onHostLoopback">;
   report: Report;
   signal: AbortSignal;
 };
@@ -52,14 +53,14 @@ export async function ensureImage(request: ImageRequest): Promise<{ tag: string;
   if (!request.rebuild && (await hasImage(request.engine, named.tag))) return { tag: named.tag, built: false };
   return await withBuildLock(request.agentboxHome, request.signal, async () => {
     if (!request.rebuild && (await hasImage(request.engine, named.tag))) return { tag: named.tag, built: false };
-    const { engine, root, settings, rebuild, proxyArgs, report, signal } = request;
-    const base = await provideBase({ engine, root, base: settings.base, renew: rebuild, env: proxyArgs, report, signal });
+    const { engine, root, settings, rebuild, proxy, report, signal } = request;
+    const base = await provideBase({ engine, root, base: settings.base, renew: rebuild, env: proxy.buildArgs, report, signal });
     const directory = await mkdtemp(path.join(tmpdir(), "agentbox-build-"));
     try {
       await writeContext(directory, named.files);
-      const labels = { "agentbox.hash": named.hash, "agentbox.uid": named.args["AGENT_UID"] ?? "", "agentbox.epoch": settings.epoch };
-      const args = { BASE_IMAGE: base, ...named.args, AGENTS_EPOCH: settings.epoch, ...proxyArgs };
-      await runBuild(request, renderBuildArgv.bind(undefined, { context: directory, tag: named.tag, args, labels }));
+      const labels = { "agentbox.hash": named.hash, "agentbox.home": request.agentboxHome, "agentbox.epoch": settings.epoch };
+      const args = { BASE_IMAGE: base, ...named.args, AGENTS_EPOCH: settings.epoch, ...proxy.buildArgs };
+      await runBuild(request, renderBuildArgv.bind(undefined, { context: directory, tag: named.tag, args, labels, hostNetwork: proxy.onHostLoopback }));
     } finally {
       await rm(directory, { recursive: true, force: true });
     }

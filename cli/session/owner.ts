@@ -27,8 +27,17 @@ export async function isGone(owner: Owner): Promise<boolean> {
 }
 
 /** Renders an owner as the label of its container. */
-export function renderOwner({ pid, start }: Owner): string {
-  return `${pid}:${start}`;
+export function renderOwner(owner: Owner): string {
+  return JSON.stringify(owner);
+}
+
+/** Parses the label of a container; undefined when it is none of ours. */
+export function parseOwner(label: string): Owner | undefined {
+  try {
+    return ownerSchema.safeParse(JSON.parse(label)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 async function describeMachine(): Promise<string> {

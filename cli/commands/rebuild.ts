@@ -1,0 +1,38 @@
+import type { Command } from "../args.ts";
+import { detectEngine } from "../engine/detect.ts";
+import { ensureImage } from "../image/ensure-image.ts";
+import { changeImageSettings, readImageSettings, writeImageSettings } from "../image/settings.ts";
+import { makePrivateDirectory } from "../session/home.ts";
+import { listenForSignals } from "../session/interruption.ts";
+import type { BoxEdge } from "../session/plan-box.ts";
+import { chooseUser } from "../session/prepare.ts";
+import { reportStep } from "../ui/report.ts";
+import { readSite } from "./site.ts";
+
+/** Builds the image anew with the newest agents, and remembers what it holds. Starts nothing. */
+export async function rebuild({ host, screen }: BoxEdge, { agent, options }: Extract<Command, { verb: "rebuild" }>): Promise<string> {
+  const interruption = listenForSignals();
+  const { report } = screen;
+  try {
+    const engine = await reportStep(report, "engine", async () => {
+      const found = await detectEngine({ requested: options.engine, env: host.env });
+      return [found, `${found.kind} ${found.version}`];
+    });
+    const { agentboxHome, root } = host;
+    await makePrivateDirectory(agentboxHome);
+    const settings = changeImageSettings(await readImageSettings(agentboxHome), { wish: options.image, agent, epoch: new Date().toISOString() });
+    const site = readSite(host, settings.caFile);
+    for (const text of site.notices) report({ event: "warning", step: "", text });
+    const user = chooseUser(host, engine);
+    const tag = await reportStep(report, "image", async () => {
+      const { certificates, proxy } = site;
+      const built = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: true, proxy, report, signal: interruption.first });
+      return [built.tag, `${built.tag}, built with ${settings.agents.length === 0 ? "no agents" : settings.agents.join(", ")}`];
+    });
+    await writeImageSettings(agentboxHome, settings);
+    return `${tag} is ready; start it with: AGENTBOX_FIREWALL=1 agentbox`;
+  } finally {
+    await screen.close();
+    interruption.close();
+  }
+}

@@ -1,0 +1,42 @@
+import type { AgentProfile } from "../../policy/agent-profile.ts";
+import type { BoxSpec } from "../../policy/box-spec.ts";
+import type { PortMapping } from "../engine/container-plan.ts";
+import { BOX_HOME } from "../workspace/box-paths.ts";
+import type { NetworkDecision } from "./firewall-switch.ts";
+
+export type BoxSpecInput = {
+  session: string;
+  profile: AgentProfile;
+  network: Pick<NetworkDecision, "firewall" | "mode">;
+  user: { uid: number; gid: number };
+  admin: boolean;
+  command: readonly string[];
+  project: string;
+  env: Readonly<Record<string, string>>;
+  upstreams: readonly string[];
+  gateways: readonly string[];
+  ports: readonly PortMapping[];
+  terminal: boolean;
+};
+
+/** Puts together what the entrypoint is told. */
+export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
+  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports, terminal } = input;
+  return {
+    version: 1,
+    session,
+    firewall: network.firewall,
+    mode: network.mode,
+    agent: { name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical },
+    user: { ...user, home: BOX_HOME },
+    admin,
+    command: [...command],
+    cwd: project,
+    env: { ...env },
+    dns: { upstreams: [...upstreams] },
+    published: ports.map(({ container, protocol }) => ({ port: container, protocol })),
+    gateways: [...gateways],
+    logins: [...profile.credentials],
+    launch: terminal,
+  };
+}

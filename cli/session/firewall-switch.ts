@@ -1,0 +1,29 @@
+import { UsageError } from "../../policy/errors.ts";
+
+/** Whether a start has the firewall, and what is said about it. */
+export type NetworkDecision = { firewall: boolean; mode: "allowlist" | "full" | "none"; notices: string[] };
+
+export type SwitchInput = {
+  /** AGENTBOX_FIREWALL of the caller's environment. */
+  variable: string | undefined;
+  fullNetwork: boolean;
+  /** Number of entries of the effective allowlist. */
+  entries: number;
+};
+
+/** Decides on the firewall. Throws UsageError for a value that is neither 1 nor 0, which may be meant as either. */
+export function decideNetwork({ variable, fullNetwork, entries }: SwitchInput): NetworkDecision {
+  if (variable !== undefined && variable !== "1" && variable !== "0") {
+    throw new UsageError({ what: `AGENTBOX_FIREWALL is ${JSON.stringify(variable)}`, expected: "1 (firewall on) or 0 (firewall off)", fix: "set one of them, or unset the variable" });
+  }
+  if (fullNetwork) {
+    const over = variable === "1" ? "--full-network overrides AGENTBOX_FIREWALL=1: " : "--full-network: ";
+    return { firewall: false, mode: "full", notices: [`${over}FIREWALL OFF, this box reaches everything that this machine reaches`] };
+  }
+  if (variable === "0") return { firewall: false, mode: "full", notices: ["AGENTBOX_FIREWALL=0: FIREWALL OFF, this box reaches everything that this machine reaches"] };
+  if (variable === undefined) {
+    return { firewall: false, mode: "full", notices: ["FIREWALL OFF: this box reaches everything that this machine reaches; AGENTBOX_FIREWALL=1 turns it on"] };
+  }
+  if (entries === 0) return { firewall: true, mode: "none", notices: ["the allowlist is empty: this box has no network at all"] };
+  return { firewall: true, mode: "allowlist", notices: [] };
+}

@@ -1,0 +1,123 @@
+import { EngineError, FirewallError } from "../../policy/errors.ts";
+import { runAttached } from "../engine/attach.ts";
+import type { ContainerPlan } from "../engine/container-plan.ts";
+import { createContainer, readContainerState, removeContainer, signalContainer, stopContainer } from "../engine/containers.ts";
+import type { Engine } from "../engine/engine.ts";
+import { stopTimeoutSeconds } from "../engine/security.ts";
+import { labelVolumes } from "../engine/volumes.ts";
+import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
+import { buildBoxSpec } from "./box-spec.ts";
+import { relayCallback } from "./callback.ts";
+import { Interrupted, type Interruption } from "./interruption.ts";
+import { launchOnTerminal } from "./launch.ts";
+import { renderOwner } from "./owner.ts";
+import type { BoxEdge, PlannedBox } from "./plan-box.ts";
+import type { BoxRequest } from "./prepare.ts";
+import { closeSession, openSession, type Session, writeSessionFiles } from "./session.ts";
+
+export type Holding = BoxEdge & { request: BoxRequest; planned: PlannedBox; image: string; interruption: Interruption };
+
+/**
+ * Makes a box, holds it while it runs, and removes everything again, however it ends. What cannot be
+ * removed (the engine stopped answering) keeps its record, and the next start removes it.
+ */
+export async function holdBox(holding: Holding): Promise<number> {
+  const { host, screen, planned } = holding;
+  const session = await openSession(host.agentboxHome, { engine: planned.engine.kind, project: planned.workspace.project });
+  let workspace: OpenWorkspace | undefined;
+  try {
+    workspace = openWorkspace({ plan: planned.workspace, stateDir: host.agentboxHome, session: session.record.id });
+    await createContainer(planned.engine, await planContainer(holding, session, workspace));
+    holding.interruption.first.throwIfAborted();
+    return await runCreated(holding, session, workspace);
+  } finally {
+    const gone = await removeContainer(planned.engine, session.record.container).catch(() => false);
+    if (gone) {
+      const notices = workspace?.close() ?? [];
+      for (const text of notices) screen.report({ event: "warning", step: "", text });
+      await closeSession(session.directory);
+    } else {
+      screen.report({ event: "warning", step: "", text: `${session.record.container} could not be removed; the next start, or \`agentbox cleanup\`, tries again` });
+    }
+  }
+}
+
+async function planContainer({ host, request, planned, image }: Holding, session: Session, { mounts }: OpenWorkspace): Promise<ContainerPlan> {
+  const { network, workspace, stateMounts, engine, ports, upstreams, gateways, user, command, env } = planned;
+  const { id, container, owner } = session.record;
+  const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports, terminal: host.terminal });
+  const sessionMounts = await writeSessionFiles(session, spec);
+  await labelVolumes(engine, stateMounts, workspace.project);
+  return {
+    name: container,
+    image,
+    session: id,
+    owner: renderOwner(owner),
+    project: workspace.project,
+    terminal: host.terminal,
+    firewall: network.firewall,
+    jsonLog: host.env["AGENTBOX_LOG"] === "json",
+    network: planned.boxNetwork,
+    mounts: [...mounts, ...stateMounts, ...sessionMounts],
+    ports,
+    dns: request.options.dns,
+    addHosts: request.options.addHosts,
+    seccomp: session.seccomp,
+  };
+}
+
+async function runCreated({ host, screen, request, planned, interruption }: Holding, session: Session, workspace: OpenWorkspace): Promise<number> {
+  const { engine, user } = planned;
+  const { container } = session.record;
+  let replaced: string | undefined;
+  const unwatch = workspace.watch((reason) => {
+    replaced = reason;
+    void stopContainer(engine, container, stopTimeoutSeconds).catch(() => undefined);
+  });
+  const { callback } = request;
+  const endRelay = callback?.onLoopback === true ? await relayCallback({ engine, container, port: callback.port, user }) : () => {};
+  const endStopping = stopOnSignal(engine, container, interruption, host.terminal);
+  try {
+    if (host.terminal) await launchOnTerminal({ engine, session, screen, signal: interruption.first });
+    else await runAttached(engine, container, true);
+  } finally {
+    endStopping();
+    endRelay();
+    unwatch();
+  }
+  interruption.first.throwIfAborted();
+  if (replaced !== undefined) throw new FirewallError({ what: replaced, expected: "protected files that stay in place while a box runs", fix: "start again" });
+  return await readExitCode(engine, container);
+}
+
+/** The exit code of what ran in the box, apart from failures of the engine, which have codes of the same range. */
+async function readExitCode(engine: Engine, container: string): Promise<number> {
+  const state = await readContainerState(engine, container);
+  if (state === undefined) throw new EngineError({ what: `${container} was removed by someone else while it ran`, fix: "start again" });
+  if (state.status === "created" || (state.status !== "exited" && state.status !== "stopped")) {
+    throw new EngineError({ what: `the box did not run to its end (${state.status}${state.error === "" ? "" : `: ${state.error}`})`, fix: "run `agentbox doctor`" });
+  }
+  return state.exitCode;
+}
+
+/**
+ * Passes a signal on to the agent, which has as long to end as `docker stop` gives; a second signal, or
+ * that time, ends it. Before the agent runs there is nothing to wait for.
+ */
+function stopOnSignal(engine: Engine, container: string, { first, second }: Interruption, terminal: boolean): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): void => void removeContainer(engine, container).catch(() => undefined);
+  const pass = (): void => {
+    const signal = first.reason instanceof Interrupted ? first.reason.cause : "SIGTERM";
+    // A program with a terminal of its own is used to a hang-up, and outlives an interrupt.
+    void signalContainer(engine, container, terminal && signal === "SIGINT" ? "SIGTERM" : signal).catch(() => undefined);
+    timer = setTimeout(end, stopTimeoutSeconds * 1_000);
+  };
+  first.addEventListener("abort", pass, { once: true });
+  second.addEventListener("abort", end, { once: true });
+  return () => {
+    clearTimeout(timer);
+    first.removeEventListener("abort", pass);
+    second.removeEventListener("abort", end);
+  };
+}

@@ -1,0 +1,63 @@
+import { rm } from "node:fs/promises";
+import { EngineError, FirewallError } from "../../policy/errors.ts";
+import { attachTerminal } from "../engine/attach.ts";
+import { readContainerState, startContainer, waitForContainer } from "../engine/containers.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Screen } from "../ui/screen.ts";
+import type { Session } from "./session.ts";
+import { followProgress } from "./progress.ts";
+
+export type Launch = { engine: Engine; session: Session; screen: Screen; signal: AbortSignal };
+
+/** The box said itself why it did not start; the screen shows it already. */
+export class LaunchFailure extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super("the box did not start");
+    this.name = "LaunchFailure";
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * Starts a created box while the launch screen shows its steps, then hands the terminal over to the
+ * agent and returns when the box has ended.
+ *
+ * The box starts with nobody attached: had the engine's client the terminal from the beginning, two
+ * programs would draw on it and read its keys. The agent itself waits until `progress` is removed.
+ */
+export async function launchOnTerminal({ engine, session, screen, signal }: Launch): Promise<void> {
+  const { container } = session.record;
+  await startContainer(engine, container);
+  signal.throwIfAborted();
+  await awaitReady({ engine, session, screen, signal });
+  await screen.close();
+  signal.throwIfAborted();
+  await attachTerminal(engine, container, async () => await rm(session.launchDirectory, { recursive: true, force: true }));
+}
+
+async function awaitReady({ engine, session, screen, signal }: Launch): Promise<void> {
+  const ended = new AbortController();
+  const over = AbortSignal.any([ended.signal, signal]);
+  const watch = waitForContainer(engine, session.record.container, over).then(() => ended.abort());
+  try {
+    const event = await followProgress({ file: session.progress, report: screen.report, signal: over });
+    signal.throwIfAborted();
+    if (event?.event === "failed") throw new LaunchFailure(event.exitCode);
+    if (event === undefined) throw await explainSilentEnd(engine, session.record.container);
+  } finally {
+    ended.abort();
+    await watch;
+  }
+}
+
+async function explainSilentEnd(engine: Engine, container: string): Promise<Error> {
+  const state = await readContainerState(engine, container);
+  if (state?.outOfMemory === true) return new EngineError({ what: "the box ran out of memory while it started", fix: "give the engine more memory" });
+  return new FirewallError({
+    what: `the box ended while it started (exit code ${state?.exitCode ?? "unknown"}${state?.error ? `, ${state.error}` : ""}) and gave no reason`,
+    expected: "a ready line",
+    fix: "run `agentbox run -- true </dev/null`, which prints all that the entrypoint says; `agentbox --rebuild` renews the image",
+  });
+}

@@ -1,0 +1,56 @@
+import { access } from "node:fs/promises";
+import type { BoxNetwork } from "../engine/container-plan.ts";
+import { detectEngine } from "../engine/detect.ts";
+import type { Engine } from "../engine/engine.ts";
+import { inspectNetwork, type NetworkFacts } from "../engine/network.ts";
+import type { Host } from "../host.ts";
+import { reportStep } from "../ui/report.ts";
+import type { Screen } from "../ui/screen.ts";
+import { readHostResolvers } from "./host-resolvers.ts";
+import { type BoxRequest, prepareBox, type PreparedBox } from "./prepare.ts";
+import { sweepSessions } from "./sweep.ts";
+
+/** What a start needs of the edge of the program. */
+export type BoxEdge = { host: Host; screen: Screen };
+
+/** A box that is decided but not made: everything that `create` is told but the session's own files. */
+export type PlannedBox = PreparedBox & { engine: Engine; boxNetwork: BoxNetwork; gateways: readonly string[]; upstreams: readonly string[] };
+
+/** Finds the engine, clears what killed sessions left there, and decides everything about the box. */
+export async function planBox(host: Host, request: BoxRequest, screen: Screen): Promise<PlannedBox> {
+  const engine = await reportStep(screen.report, "engine", async () => {
+    const found = await detectEngine({ requested: request.options.engine, env: host.env });
+    return [found, `${found.kind} ${found.version}${found.rootless ? ", rootless" : ""}`];
+  });
+  const [prepared, facts, resolvers, swept] = await Promise.all([
+    prepareBox(host, request, engine),
+    inspectNetwork(engine, request.options.network ?? engine.defaultNetwork),
+    readHostResolvers(),
+    request.options.dryRun ? [] : sweepSessions(host.agentboxHome, engine),
+  ]);
+  if (swept.length > 0) prepared.notices.push(`removed what ${swept.length === 1 ? "a killed session" : `${swept.length} killed sessions`} left`);
+  const { dns } = request.options;
+  const lonely = prepared.network.mode === "none";
+  if (lonely && prepared.ports.length > 0) prepared.notices.push("-p has no effect: a box without network publishes nothing");
+  return {
+    ...prepared,
+    engine,
+    boxNetwork: await chooseNetwork(prepared, facts),
+    gateways: lonely ? [] : facts.gateways,
+    upstreams: lonely ? [] : dns.length > 0 ? dns : resolvers,
+  };
+}
+
+async function chooseNetwork({ network }: PreparedBox, { name, ipv6 }: NetworkFacts): Promise<BoxNetwork> {
+  if (network.mode === "none") return { kind: "none" };
+  return { kind: "bridge", name, disableIpv6: network.firewall && !ipv6 && (await kernelKnowsIpv6()) };
+}
+
+/** A kernel started without IPv6 has no such setting, and the engine would fail to write it. */
+async function kernelKnowsIpv6(): Promise<boolean> {
+  if (process.platform !== "linux") return true;
+  return await access("/proc/sys/net/ipv6").then(
+    () => true,
+    () => false,
+  );
+}
