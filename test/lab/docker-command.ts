@@ -5,6 +5,7 @@ export type EngineName = "docker" | "podman";
 
 /** The engine's command line; `run` throws for a failure, `attempt` reports it. */
 export type EngineCommand = {
+  readonly name: EngineName;
   run(args: readonly string[], timeoutMs?: number): Promise<string>;
   attempt(args: readonly string[], timeoutMs?: number): Promise<CommandResult>;
 };
@@ -18,6 +19,7 @@ export function openEngine(engine: EngineName): EngineCommand {
     throw new EngineError({ what: `lab: ${engine} cannot be run`, fix: `install ${engine} or name the other engine` }, { cause });
   };
   return {
+    name: engine,
     run: async (args, timeoutMs = DEFAULT_TIMEOUT_MS) => await mustRun([engine, ...args], { env: environment, timeoutMs }).catch((error: unknown) => (isMissing(error) ? explain(error) : Promise.reject(error))),
     attempt: async (args, timeoutMs = DEFAULT_TIMEOUT_MS) => await runCommand([engine, ...args], { env: environment, timeoutMs }).catch(explain),
   };

@@ -1,7 +1,9 @@
 import { rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname } from "node:path";
+import { z } from "zod";
 import type { EngineCommand } from "./docker-command.ts";
+import { forgetPodmanBridge } from "./podman-bridge.ts";
 import { isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /** A lab as its labels describe it; `owner` is `lasting` or `HOST:PID:START`. */
@@ -11,6 +13,7 @@ const NAME = "agentbox.lab";
 const OWNER = "agentbox.lab.owner";
 const RUN = "agentbox.lab.run";
 const LASTING = "lasting";
+const labelsSchema = z.record(z.string(), z.string());
 
 /** The labels of a lab's container and network; without an owner it stays until it is taken down by hand. */
 export function labLabels(lab: { name: string; runDirectory: string; owner: ProcessIdentity | undefined }): string[] {
@@ -20,14 +23,22 @@ export function labLabels(lab: { name: string; runDirectory: string; owner: Proc
 
 /** Every lab of which a container or a network is left. */
 export async function listLabs(engine: EngineCommand): Promise<KnownLab[]> {
-  const format = ["--filter", `label=${NAME}`, "--format", `{{.Label "${NAME}"}}\t{{.Label "${OWNER}"}}\t{{.Label "${RUN}"}}`];
-  const found = await Promise.all([engine.run(["ps", "--all", ...format]), engine.run(["network", "ls", ...format])]);
-  const labs = new Map<string, KnownLab>();
-  for (const line of found.join("\n").split("\n")) {
-    const [name = "", owner = "", runDirectory = ""] = line.trim().split("\t");
-    if (name !== "") labs.set(name, { name, owner, runDirectory });
-  }
-  return [...labs.values()];
+  const filter = ["--filter", `label=${NAME}`];
+  const labels = await Promise.all([
+    readLabels(engine, ["ps", "--all", ...filter, "--format", "{{.Names}}"], ["container", "inspect", "--format", "{{json .Config.Labels}}"]),
+    readLabels(engine, ["network", "ls", ...filter, "--format", "{{.Name}}"], ["network", "inspect", "--format", "{{json .Labels}}"]),
+  ]);
+  const labs = labels.flat().map((found) => ({ name: found[NAME] ?? "", owner: found[OWNER] ?? "", runDirectory: found[RUN] ?? "" }));
+  return [...new Map(labs.map((lab) => [lab.name, lab])).values()];
+}
+
+// docker and podman print labels in lists each in a way of its own, but agree on `inspect`. What vanishes
+// between the two calls is no error: another lab's start may sweep at the same time.
+async function readLabels(engine: EngineCommand, list: readonly string[], inspect: readonly string[]): Promise<Record<string, string>[]> {
+  const names = (await engine.run(list)).split("\n").map((line) => line.trim()).filter(Boolean);
+  if (names.length === 0) return [];
+  const { stdout } = await engine.attempt([...inspect, ...names]);
+  return stdout.split("\n").filter(Boolean).map((line) => labelsSchema.parse(JSON.parse(line)));
 }
 
 /** Removes the labs whose starter has died, or those that were started to stay; returns their names. */
@@ -43,7 +54,8 @@ export async function removeLab(engine: EngineCommand, { name, runDirectory }: O
   const { stdout } = await engine.attempt(["network", "inspect", "--format", "{{range $id, $_ := .Containers}}{{$id}} {{end}}", name]);
   // A network with a box on it cannot be removed; a box without its internet is of no use to anybody.
   for (const box of stdout.split(/\s+/).filter(Boolean)) await engine.attempt(["network", "disconnect", "--force", name, box]);
-  await engine.attempt(["network", "rm", name]);
+  await engine.attempt(["network", "rm", ...(engine.name === "podman" ? ["--force"] : []), name]);
+  if (engine.name === "podman") await forgetPodmanBridge(name);
   // A label is only text: nothing outside the folder where run directories are made is deleted for it.
   if (dirname(runDirectory) === tmpdir()) await rm(runDirectory, { recursive: true, force: true });
 }

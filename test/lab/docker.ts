@@ -8,6 +8,7 @@ import type { ServeOptions } from "./control-schema.ts";
 import { openEngine, type EngineCommand, type EngineName } from "./docker-command.ts";
 import { createLabNetwork, type LabNetwork } from "./docker-network.ts";
 import { labLabels, removeLab, removeLabs } from "./docker-sweep.ts";
+import { freePodmanBridge } from "./podman-bridge.ts";
 import { ownIdentity } from "./process-identity.ts";
 import { defaultStateDirectory, openIdentity, type LabIdentity } from "./state-directory.ts";
 
@@ -58,7 +59,8 @@ export async function startDockerLab(options: DockerLabOptions): Promise<DockerL
 
   try {
     const network = await createLabNetwork(engine, name, labels);
-    await engine.run(runArgs({ name, labels, network, image: options.image, identity, runDirectory, names: options.names ?? [] }));
+    await engine.run(runArgs({ engine: engine.name, name, labels, network, image: options.image, identity, runDirectory, names: options.names ?? [] }));
+    if (engine.name === "podman") await freePodmanBridge(engine, network);
     const socket = join(runDirectory, "control.sock");
     const transport = await untilReady({ engine, name, socket });
     return {
@@ -83,6 +85,7 @@ export async function startDockerLab(options: DockerLabOptions): Promise<DockerL
 }
 
 function runArgs(lab: {
+  engine: EngineName;
   name: string;
   labels: readonly string[];
   network: LabNetwork;
@@ -91,7 +94,7 @@ function runArgs(lab: {
   runDirectory: string;
   names: readonly string[];
 }): string[] {
-  const { name, labels, network, image, identity, runDirectory, names } = lab;
+  const { engine, name, labels, network, image, identity, runDirectory, names } = lab;
   const serve: ServeOptions = {
     interface: "eth0",
     v4: { address: network.v4.lab, subnet: network.v4.subnet },
@@ -103,10 +106,12 @@ function runArgs(lab: {
     followStdin: false,
   };
   return [
-    ["run", "--detach", "--init", "--name", name, "--hostname", "lab", "--network", name, "--user", "0:0", "--entrypoint", "node"],
+    ["run", "--detach", "--name", name, "--hostname", "lab", "--network", name, "--user", "0:0", "--entrypoint", "node"],
     labels.flatMap((label) => ["--label", label]),
     ["--cap-add", "NET_ADMIN", "--security-opt", "no-new-privileges", "--restart", "no"],
     ["--sysctl", "net.ipv4.ip_forward=0", "--sysctl", "net.ipv6.conf.all.forwarding=0", "--sysctl", "net.ipv6.ip_nonlocal_bind=1"],
+    // podman asks for more files and processes than a nested host may grant.
+    engine === "podman" ? ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=4096:4096"] : [],
     ["--mount", bind(CHECKOUT, CHECKOUT, true)],
     ["--mount", bind(identity.directory, "/lab/state", true)],
     ["--mount", bind(runDirectory, "/lab/run", false)],

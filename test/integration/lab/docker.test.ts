@@ -2,23 +2,24 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../../lab/command.ts";
 import { startDockerLab, type DockerLab } from "../../lab/docker.ts";
 
+const engine = process.env["AGENTBOX_TEST_ENGINE"] === "podman" ? "podman" : "docker";
 // Any image with Node 24, iproute2, git and curl; the test runner names AgentBox's own.
 const image = process.env["AGENTBOX_TEST_IMAGE"] ?? "";
 
-const docker = (...args: string[]) => runCommand(["docker", ...args], { env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/" } });
+const runEngine = (...args: string[]) => runCommand([engine, ...args], { env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/" } });
 
-describe.skipIf(image === "")("lab for Docker boxes (needs AGENTBOX_TEST_IMAGE)", { timeout: 60_000 }, () => {
+describe.skipIf(image === "")(`lab for ${engine} boxes (needs AGENTBOX_TEST_IMAGE)`, { timeout: 60_000 }, () => {
   let lab: DockerLab;
 
   beforeAll(async () => {
-    lab = await startDockerLab({ image });
+    lab = await startDockerLab({ engine, image });
   }, 60_000);
   afterAll(() => lab.stop());
 
   const box = (...argv: string[]) => {
     const [file = "true", ...args] = argv;
     const trust = ["-v", `${lab.caFile}:/lab-ca.pem:ro`, "-e", "CURL_CA_BUNDLE=/lab-ca.pem", "-e", "GIT_SSL_CAINFO=/lab-ca.pem"];
-    return docker("run", "--rm", "--network", lab.network, "--dns", lab.dns, ...trust, "--entrypoint", file, image, ...args);
+    return runEngine("run", "--rm", ...(engine === "podman" ? ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=4096:4096"] : []), "--network", lab.network, "--dns", lab.dns, ...trust, "--entrypoint", file, image, ...args);
   };
 
   it.each(["-4", "-6"])("reaches the lab's internet from a box over curl %s", async (family) => {
@@ -27,7 +28,7 @@ describe.skipIf(image === "")("lab for Docker boxes (needs AGENTBOX_TEST_IMAGE)"
     expect(await lab.control.requests({ host: "github.com" })).toHaveLength(1);
   });
 
-  it("hears what the engine's embedded resolver asks on a box's behalf", async () => {
+  it("hears what is asked on a box's behalf", async () => {
     await lab.control.reset();
     await box("getent", "ahosts", "never-listed.test");
     expect((await lab.control.questions({ name: "never-listed.test" })).length).toBeGreaterThan(0);
@@ -45,15 +46,15 @@ describe.skipIf(image === "")("lab for Docker boxes (needs AGENTBOX_TEST_IMAGE)"
     const routes = await box("sh", "-c", "ip -4 route show default; ip -6 route show default");
     expect(routes.stdout).toContain(`default via ${lab.gateway} dev eth0`);
     expect(routes.stdout).toContain(`default via ${lab.gateway6} dev eth0`);
-    const own = await docker("exec", lab.container, "sh", "-c", "ip -4 route show default; ip -6 route show default; cat /proc/sys/net/ipv4/ip_forward");
+    const own = await runEngine("exec", lab.container, "sh", "-c", "ip -4 route show default; ip -6 route show default; cat /proc/sys/net/ipv4/ip_forward");
     expect(own.stdout.trim()).toBe("0");
   });
 
   it("runs beside a second lab and removes everything when it stops", async () => {
-    const other = await startDockerLab({ image });
+    const other = await startDockerLab({ engine, image });
     expect(other.dns).not.toBe(lab.dns);
     await other.stop();
-    const left = await docker("network", "ls", "--filter", `name=${other.network}`, "--quiet");
+    const left = await runEngine("network", "ls", "--filter", `name=${other.network}`, "--quiet");
     expect(left.stdout.trim()).toBe("");
   });
 });
