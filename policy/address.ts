@@ -15,7 +15,7 @@ const IPV6_TAIL = /^[0-9a-f:]*:(?<quad>[0-9.]+)$/;
 const MAPPED_PREFIX = 0xffffn;
 
 /** The number of bits of an address: 32 or 128. */
-export function addressBits(family: Family): number {
+function addressBits(family: Family): number {
   return family === 4 ? 32 : 128;
 }
 
@@ -66,7 +66,7 @@ export function parseRange(text: string): Parsed<Range> {
 }
 
 /** Makes the block of this prefix length that holds `value`. */
-export function rangeOf(family: Family, value: bigint, prefix: number): Range {
+function rangeOf(family: Family, value: bigint, prefix: number): Range {
   const bits = addressBits(family);
   const base = truncate(family, value, prefix);
   const { text } = addressFromValue(family, base);

@@ -12,7 +12,7 @@ export type CriticalService = { name: string; port: number; origin: Origin };
 export type AgentCritical = { name: string; critical: string | null };
 
 /** The critical host of the default agent, whose place another agent's host takes. */
-export const DEFAULT_AGENT_CRITICAL = "api.anthropic.com";
+const DEFAULT_AGENT_CRITICAL = "api.anthropic.com";
 
 type CheckInput = {
   list: { entries: readonly { entry: Entry }[]; removed: readonly Removal[] };

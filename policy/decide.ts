@@ -7,7 +7,7 @@ import type { Action, Policy, PolicyRule } from "./policy.ts";
 import type { Steps } from "./rule-slot.ts";
 
 /** Why a question was answered as it was; the words that logs, pages and error headers use. */
-export type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
+type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
 
 /**
  * What is asked. `host` is text as it came from outside, or already canonical. Without a port the

@@ -7,10 +7,10 @@ import { matchesPattern, wildcardSuffix, type Surface } from "./pattern.ts";
 import { refuseOpenWildcard, type PublicSuffixTest } from "./wildcard-check.ts";
 
 /** One contributor of entries, such as `allowlists/services.sh`, `agent codex` or `preset rust`. */
-export type EntrySource = { label: string; surface: Surface; words: readonly SourceWord[] };
+type EntrySource = { label: string; surface: Surface; words: readonly SourceWord[] };
 
 /** A word with its place in a file; without one it comes from data of the product or the command line. */
-export type SourceWord = { text: string; place?: Place };
+type SourceWord = { text: string; place?: Place };
 
 /** Who asked for an entry, with the word as it was written. */
 export type Origin = { label: string; text: string; place?: Place };

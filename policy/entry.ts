@@ -8,7 +8,7 @@ import { parsePattern, refuseUrl, renderPattern, type Pattern, type Surface } fr
  * What speaks on the ports of an entry: `web` is TLS or HTTP, where the name can be read from the
  * connection; `tcp` is anything else (SSH on 443).
  */
-export type Protocol = "web" | "tcp";
+type Protocol = "web" | "tcp";
 
 export type EntryTarget = { kind: "pattern"; pattern: Pattern } | { kind: "range"; range: Range };
 
@@ -16,7 +16,7 @@ export type EntryTarget = { kind: "pattern"; pattern: Pattern } | { kind: "range
 export type Entry = { target: EntryTarget; ports: readonly number[]; protocol: Protocol };
 
 /** Port of an entry that names none. */
-export const DEFAULT_PORT = 443;
+const DEFAULT_PORT = 443;
 
 // Everything that is meant as an address or block, with or without ports; a slash in it is no path.
 const RANGE_WORD = /^(?:[0-9.]+\/[0-9]*(?::[0-9,]*)?|\[[^[\]]*\](?:\/[0-9]*)?(?::[0-9,]*)?|[0-9a-f]*:[0-9a-f.]*:[0-9a-f:.]*(?:\/[0-9]*)?)$/i;

@@ -21,7 +21,7 @@ export type PolicyRule = {
 };
 
 /** Where a rule comes from; the tiers are evaluated in this order. */
-export type Tier = "block" | "rules" | "list" | "base";
+type Tier = "block" | "rules" | "list" | "base";
 
 export type RuleInput = Pick<PolicyRule, "action" | "match" | "ports" | "text" | "origins">;
 

@@ -1,7 +1,7 @@
 /** One block that is not somewhere on the internet, with the name the registry gives it. */
 export type SpecialRange = { range: string; name: string; registry: Registry };
 
-export type Registry = "iana-ipv4-special" | "iana-ipv6-special" | "iana-multicast" | "rfc" | "cloud-vendor";
+type Registry = "iana-ipv4-special" | "iana-ipv6-special" | "iana-multicast" | "rfc" | "cloud-vendor";
 
 /**
  * Where the rows come from: the IANA special-purpose registries for IPv4 and IPv6 (state of

@@ -8,6 +8,7 @@ import { buildEffectiveList, listsName } from "../../../policy/effective-list.ts
 import { parsePreset, type Preset } from "../../../policy/preset.ts";
 import { isPublicSuffix } from "../../../policy/public-suffix.ts";
 import { parseGithubFile, parseServicesFile } from "../../../policy/services-file.ts";
+import { SPECIAL_RANGES_DATE } from "../../../policy/special-ranges.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -93,6 +94,10 @@ describe("the presets", () => {
     expect(list.entries).toHaveLength(entries.length);
     expect((documented(`preset \`${id}\``) ?? []).toSorted()).toEqual(entries.map(({ text }) => text).toSorted());
   });
+});
+
+test("docs/network.md names the date of the special-purpose registries", () => {
+  expect(page).toContain(`state of ${SPECIAL_RANGES_DATE}`);
 });
 
 test("docs/network.md has no section for a list that is not shipped", () => {
