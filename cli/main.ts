@@ -46,7 +46,7 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "rebuild": {
       const host = describeHost();
       // Nothing takes the terminal over afterwards, so only stdout decides.
-      const screen = await show({ ...host, terminal: process.stdout.isTTY });
+      const screen = await show({ ...host, terminal: Boolean(process.stdout.isTTY) });
       const line = await (await import("./commands/rebuild.ts")).rebuild({ host, screen }, command);
       print(`${line}\n`);
       return 0;
@@ -89,7 +89,8 @@ function describeHost(): Host {
     agentboxHome: findAgentboxHome(home),
     root,
     user: { uid: process.getuid?.() ?? 1000, gid: process.getgid?.() ?? 1000 },
-    terminal: stdin.isTTY && stdout.isTTY,
+    // Undefined, not false, for what is no terminal.
+    terminal: Boolean(stdin.isTTY) && Boolean(stdout.isTTY),
   };
 }
 

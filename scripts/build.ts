@@ -42,13 +42,21 @@ function renderOptions({ entry, output, apart = {} }: Bundle): BuildOptions {
     minifyWhitespace: true,
     // React's development build is three times as large and asks for the devtools.
     define: { "process.env.NODE_ENV": '"production"' },
-    external: ["react-devtools-core"],
     // Packages in the older module form call `require`, which a module does not have.
     banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
     logLevel: "warning",
-    plugins: [keepApart(entry, apart)],
+    plugins: [keepApart(entry, apart), leaveOutDevtools],
   };
 }
+
+/** Ink loads React's devtools when DEV is set; they are no dependency, and in one bundle they would be imported at once. */
+const leaveOutDevtools: Plugin = {
+  name: "leave-out-devtools",
+  setup(setup) {
+    setup.onResolve({ filter: /^react-devtools-core$/ }, ({ path: imported }) => ({ path: imported, namespace: "left-out" }));
+    setup.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "export default {};" }));
+  },
+};
 
 /** Leaves the imports named out of the bundle of `entry` and points them to the bundles of their own. */
 function keepApart(entry: string, apart: Readonly<Record<string, string>>): Plugin {

@@ -24,9 +24,11 @@ export async function rebuild({ host, screen }: BoxEdge, { agent, options }: Ext
     const site = readSite(host, settings.caFile);
     for (const text of site.notices) report({ event: "warning", step: "", text });
     const user = chooseUser(host, engine);
+    // A pull is quick when nothing is new; a base made here takes long, and is made anew when it is asked for.
+    const renewBase = settings.base !== "local" || options.image.base === "local";
     const tag = await reportStep(report, "image", async () => {
       const { certificates, proxy } = site;
-      const built = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: true, proxy, report, signal: interruption.first });
+      const built = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: true, renewBase, proxy, report, signal: interruption.first });
       return [built.tag, `${built.tag}, built with ${settings.agents.length === 0 ? "no agents" : settings.agents.join(", ")}`];
     });
     await writeImageSettings(agentboxHome, settings);

@@ -55,6 +55,7 @@ async function callEngine(program: string, argv: readonly string[], options: Cal
   const child = execa(program, argv, {
     reject: false,
     stdin: "ignore",
+    all: true,
     timeout: timeoutMs,
     forceKillAfterDelay: 2_000,
     // Its own process group: the terminal's Ctrl-C reaches the command line only, which then tidies up in order.

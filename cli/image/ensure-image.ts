@@ -26,6 +26,8 @@ export type ImageRequest = {
   user: { uid: number; gid: number };
   /** Builds although the image is there. */
   rebuild: boolean;
+  /** Fetches or makes the base anew, too. */
+  renewBase: boolean;
   /** The site's proxy, which serves the build only. */
   proxy: Pick<SiteProxy, "buildArgs" | "onHostLoopback">;
   report: Report;
@@ -53,8 +55,8 @@ export async function ensureImage(request: ImageRequest): Promise<{ tag: string;
   if (!request.rebuild && (await hasImage(request.engine, named.tag))) return { tag: named.tag, built: false };
   return await withBuildLock(request.agentboxHome, request.signal, async () => {
     if (!request.rebuild && (await hasImage(request.engine, named.tag))) return { tag: named.tag, built: false };
-    const { engine, root, settings, rebuild, proxy, report, signal } = request;
-    const base = await provideBase({ engine, root, base: settings.base, renew: rebuild, env: proxy.buildArgs, report, signal });
+    const { engine, root, settings, renewBase, proxy, report, signal } = request;
+    const base = await provideBase({ engine, root, base: settings.base, renew: renewBase, env: proxy.buildArgs, report, signal });
     const directory = await mkdtemp(path.join(tmpdir(), "agentbox-build-"));
     try {
       await writeContext(directory, named.files);

@@ -27,7 +27,7 @@ async function provideImage({ host, screen }: BoxEdge, planned: PlannedBox, inte
   const { engine, settings, certificates, user, proxy } = planned;
   const { root, agentboxHome } = host;
   const tag = await reportStep(screen.report, "image", async () => {
-    const image = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: false, proxy, report: screen.report, signal: interruption.first });
+    const image = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: false, renewBase: false, proxy, report: screen.report, signal: interruption.first });
     return [image.tag, `${image.tag}${image.built ? ", built" : ""}`];
   });
   if (planned.settingsChanged) await writeImageSettings(agentboxHome, settings);
