@@ -2,7 +2,9 @@ import { ConfigError, UsageError } from "../../policy/errors.ts";
 import { CACHES, FIXED, renderCaVariables, ROOT_SSH } from "./box-defaults.ts";
 import { readDotEnv, type DotEnvFile } from "./dot-env-file.ts";
 import { parseEnvOptions } from "./env-options.ts";
-import { readGitIdentity, renderGitIdentity, renderSafeDirectories, type GitIdentity } from "./git-identity.ts";
+import { readGitIdentity, renderGitConfig, renderGitIdentity, type GitIdentity } from "./git-identity.ts";
+import type { GitSetting } from "../workspace/git-guards.ts";
+import type { Root } from "../workspace/roots.ts";
 import { runHostCommand, type HostRunner } from "./host-command.ts";
 import { renderTerminal } from "./terminal.ts";
 import { checkTotal, isReserved, type Variable } from "./variable.ts";
@@ -45,8 +47,10 @@ type PlanQuery = {
   boxUid: number;
   siteCa: boolean;
   sshKey: boolean;
-  /** Mounted directories of another owner, which git is told to trust. */
-  foreignRoots: readonly string[];
+  /** The mounted directories; git is told to trust those of another owner than the box's user. */
+  roots: readonly Pick<Root, "path" | "owner">[];
+  /** What the plan of the workspace asks of git. */
+  gitConfig: readonly GitSetting[];
 };
 
 /**
@@ -54,7 +58,7 @@ type PlanQuery = {
  * clock's kind. A later source wins: (1) defaults of the box, (2) the site's authority, (3) the agent's
  * profile, (4) the project's `.env`, without what is fixed or steers AgentBox, (5) `-e`.
  */
-export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, foreignRoots }: PlanQuery): { env: Record<string, string>; notices: string[] } {
+export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, roots, gitConfig }: PlanQuery): { env: Record<string, string>; notices: string[] } {
   const user = boxUid === 0 ? "root" : "agent";
   const fixed: Record<string, string> = { ...FIXED, USER: user, LOGNAME: user, ...(boxUid === 0 ? { IS_SANDBOX: "1" } : {}) };
   const { kept, notices } = sortDotEnv(facts.dotEnv, fixed);
@@ -63,7 +67,7 @@ export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, foreig
     ...CACHES,
     ...facts.terminal,
     ...(boxUid === 0 && sshKey ? ROOT_SSH : {}),
-    ...renderSafeDirectories(foreignRoots),
+    ...renderGitConfig([...trustForeign(roots, boxUid), ...gitConfig]),
     ...renderGitIdentity(facts.identity),
     ...(siteCa ? renderCaVariables() : {}),
     ...profile,
@@ -74,6 +78,11 @@ export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, foreig
   const excess = checkTotal(env);
   if (excess !== null) throw new ConfigError(excess);
   return { env, notices };
+}
+
+/** git refuses to work in a repository of somebody else unless told; the user chose the directory. */
+function trustForeign(roots: readonly Pick<Root, "path" | "owner">[], boxUid: number): GitSetting[] {
+  return roots.filter(({ owner }) => owner !== boxUid).map(({ path }) => ({ name: "safe.directory", value: path }));
 }
 
 function sortDotEnv(dotEnv: DotEnvFile | null, fixed: Readonly<Record<string, string>>): { kept: Record<string, string>; notices: string[] } {

@@ -1,4 +1,5 @@
 import { parseGitConfigList } from "../workspace/git-config.ts";
+import type { GitSetting } from "../workspace/git-guards.ts";
 import type { HostRunner } from "./host-command.ts";
 
 /** Name and e-mail that commits carry; null where the host's git has none. */
@@ -21,11 +22,11 @@ export function renderGitIdentity({ name, email }: GitIdentity): Record<string, 
   };
 }
 
-/** Trusts directories whose owner is another user than the box's; git would refuse to work in them. */
-export function renderSafeDirectories(paths: readonly string[]): Record<string, string> {
-  if (paths.length === 0) return {};
-  const pairs = paths.flatMap((path, at) => [[`GIT_CONFIG_KEY_${at}`, "safe.directory"] as const, [`GIT_CONFIG_VALUE_${at}`, path] as const]);
-  return { GIT_CONFIG_COUNT: String(paths.length), ...Object.fromEntries(pairs) };
+/** Renders configuration that git reads from the environment, in the scope of its command line. */
+export function renderGitConfig(settings: readonly GitSetting[]): Record<string, string> {
+  if (settings.length === 0) return {};
+  const pairs = settings.flatMap(({ name, value }, at) => [[`GIT_CONFIG_KEY_${at}`, name] as const, [`GIT_CONFIG_VALUE_${at}`, value] as const]);
+  return { GIT_CONFIG_COUNT: String(settings.length), ...Object.fromEntries(pairs) };
 }
 
 function clean(value: string | undefined): string | null {

@@ -35,10 +35,28 @@ function guardGitDirectory({ hooks, config, configWorktree, commondir }: GitDire
  * The box does not see the working trees of the other worktrees: to `git worktree prune` and `git gc` they
  * look deleted. Their entries are read-only as a whole; one whose tree is in the box stays writable.
  */
-function guardWorktree({ path, own, workTree, files }: Worktree, writable: readonly string[]): Guard[] {
-  const inBox = own || (workTree !== null && writable.some((root) => isWithin(workTree, root)));
-  if (!inBox) return [guardDirectory({ path, kind: "directory" }, { why: "it belongs to another worktree", watched: false })];
-  return files.map((file) => guardFile(file, { why: "git finds the repository or its configuration by it" }));
+function guardWorktree(worktree: Worktree, writable: readonly string[]): Guard[] {
+  if (!isInBox(worktree, writable)) return [guardDirectory({ path: worktree.path, kind: "directory" }, { why: "it belongs to another worktree", watched: false })];
+  return worktree.files.map((file) => guardFile(file, { why: "git finds the repository or its configuration by it" }));
+}
+
+function isInBox({ own, workTree }: Worktree, writable: readonly string[]): boolean {
+  return own || (workTree !== null && writable.some((root) => isWithin(workTree, root)));
+}
+
+/** One variable of git's configuration, as it travels in the environment. */
+export type GitSetting = { name: string; value: string };
+
+/** `git gc` would stop at entries it cannot write: it is told to leave worktrees and reflogs alone. */
+export const SPARE_WORKTREES: readonly GitSetting[] = [
+  { name: "gc.worktreePruneExpire", value: "never" },
+  { name: "gc.reflogExpire", value: "never" },
+  { name: "gc.reflogExpireUnreachable", value: "never" },
+];
+
+/** Whether a worktree of the repository lies outside the box. */
+export function hidesWorktree(git: GitFacts, writable: readonly string[]): boolean {
+  return git.kind === "repository" && git.worktrees.some((worktree) => !isInBox(worktree, writable));
 }
 
 function guardFollowed({ fact, as }: Followed): Guard {

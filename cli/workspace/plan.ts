@@ -2,8 +2,8 @@ import { dirname, resolve } from "node:path";
 import { ConfigError, UsageError, type Complaint } from "../../policy/errors.ts";
 import type { Mount } from "../mount.ts";
 import type { RootFacts, WorkspaceFacts } from "./facts.ts";
-import { listGitGuards, listOutsideDirectories } from "./git-guards.ts";
-import { guardDirectory, guardFile, isGuarded, type Guard, type Guarded, type Misfit } from "./guarded.ts";
+import { hidesWorktree, listGitGuards, listOutsideDirectories, SPARE_WORKTREES, type GitSetting } from "./git-guards.ts";
+import { guardDirectory, guardTrackableFile, isGuarded, type Guard, type Guarded, type Misfit } from "./guarded.ts";
 import { isWithin } from "./path-fact.ts";
 import { checkRoot } from "./root-check.ts";
 import type { Root } from "./roots.ts";
@@ -20,6 +20,8 @@ export type WorkspacePlan = {
   held: string[];
   /** Paths that are missing on the host and exist during the session as mount points. */
   created: string[];
+  /** Variables for git in the box, where a read-only path would make it fail. */
+  gitConfig: readonly GitSetting[];
   notices: string[];
 };
 
@@ -60,6 +62,7 @@ export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): Works
     guarded,
     held,
     created: guarded.filter(({ missing }) => missing).map(({ path }) => path),
+    gitConfig: facts.roots.some(({ git }) => hidesWorktree(git, paths)) ? SPARE_WORKTREES : [],
     notices: [...facts.notices, ...listNotices(facts, project)],
   };
 }
@@ -75,7 +78,7 @@ function listRootGuards({ directories, claude, settings, git }: RootFacts, writa
   return [
     ...directories.map((directory) => guardDirectory(directory, { why })),
     ...(claude.kind === "directory" || claude.kind === "missing"
-      ? settings.map((file) => guardFile(file, { why, hidden: true }))
+      ? settings.map((file) => guardTrackableFile(file, { why }))
       : [guardDirectory(claude, { why })]),
     ...listGitGuards(git, writable),
   ];
@@ -127,10 +130,7 @@ type MountQuery = { paths: readonly string[]; held: readonly string[]; guarded: 
 
 function buildMounts({ paths, held, guarded }: MountQuery): Mount[] {
   const writable = [...paths, ...held].map((path) => ({ kind: "bind", source: path, target: path, readOnly: false }) as const);
-  const readOnly = guarded.map(({ path, cover }) => {
-    const source = cover === "null-device" ? "/dev/null" : path;
-    return { kind: "bind", source, target: path, readOnly: true } as const;
-  });
+  const readOnly = guarded.map(({ path }) => ({ kind: "bind", source: path, target: path, readOnly: true }) as const);
   return [...writable, ...readOnly].toSorted((a, b) => compareByDepth(a.target, b.target));
 }
 
