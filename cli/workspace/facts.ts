@@ -28,7 +28,6 @@ export type WorkspaceFacts = {
   roots: RootFacts[];
   host: HostFacts;
   complaints: Complaint[];
-  notices: string[];
 };
 
 const PROTECTED_DIRECTORIES = [".agentbox", ".devcontainer", ".vscode"];
@@ -46,7 +45,7 @@ type WorkspaceQuery = {
 
 /** Reads the host's side of a workspace; changes nothing. Mistakes are collected in `complaints`. */
 export async function readWorkspace({ cwd, addDirs, home, stateDir, env, run = runHostCommand }: WorkspaceQuery): Promise<WorkspaceFacts> {
-  const { roots, complaints, notices } = readRoots({ cwd, addDirs, home });
+  const { roots, complaints } = readRoots({ cwd, addDirs, home });
   const project = roots.find(({ role }) => role === "project");
   const typed = project === undefined || env["PWD"] === undefined || env["PWD"] === project.path ? null : env["PWD"];
   return {
@@ -54,7 +53,6 @@ export async function readWorkspace({ cwd, addDirs, home, stateDir, env, run = r
     roots: await Promise.all(roots.map((root) => readRootFacts(root, { run, home }))),
     host: readHostFacts({ home, stateDir, env, roots: roots.map(({ path }) => path) }),
     complaints,
-    notices,
   };
 }
 

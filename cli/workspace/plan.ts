@@ -6,7 +6,7 @@ import { hidesWorktree, listGitGuards, listOutsideDirectories, SPARE_WORKTREES, 
 import { guardDirectory, guardTrackableFile, isGuarded, type Guard, type Guarded, type Misfit } from "./guarded.ts";
 import { isWithin } from "./path-fact.ts";
 import { checkRoot } from "./root-check.ts";
-import type { Root } from "./roots.ts";
+import { describeRoot, type Root } from "./roots.ts";
 
 /** What a box gets of the host's files. Paths are real paths, the same inside and outside. */
 export type WorkspacePlan = {
@@ -37,9 +37,10 @@ type PlanQuery = {
  * it that no mount can protect is a `ConfigError`. Each names every mistake found.
  */
 export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): WorkspacePlan {
-  const roots = addOutsideRoots(facts);
-  const checks = roots.flatMap((root) => checkRoot(root, facts.host, { yesSecrets }));
-  const project = roots.find(({ role }) => role === "project");
+  const named = listNamedRoots(facts);
+  const checks = named.flatMap((root) => checkRoot(root, facts.host, { yesSecrets }));
+  const { roots, notices } = dropInnerRoots(named);
+  const project = named.find(({ role }) => role === "project");
   if (project === undefined || facts.complaints.length + checks.length > 0) throw new UsageError([...facts.complaints, ...checks]);
 
   const lifted = writable.map((path) => resolve(project.path, path));
@@ -63,14 +64,26 @@ export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): Works
     held,
     created: guarded.filter(({ missing }) => missing).map(({ path }) => path),
     gitConfig: facts.roots.some(({ git }) => hidesWorktree(git, paths)) ? SPARE_WORKTREES : [],
-    notices: [...facts.notices, ...listNotices(facts, project)],
+    notices: [...notices, ...listNotices(facts, project)],
   };
 }
 
-function addOutsideRoots({ roots }: WorkspaceFacts): Root[] {
-  const own = roots.map(({ root }) => root);
-  const outside = [...new Set(roots.flatMap(({ git }) => listOutsideDirectories(git)))].filter((path) => !own.some((root) => isWithin(path, root.path)));
-  return [...own, ...outside.map((path) => ({ path, typed: path, role: "git" as const, owner: own[0]?.owner ?? 0 }))];
+/** Lists the directories that the user named and those that their repositories need. */
+function listNamedRoots({ roots }: WorkspaceFacts): Root[] {
+  const outside = new Set(roots.flatMap(({ git }) => listOutsideDirectories(git)));
+  const owner = roots[0]?.root.owner ?? 0;
+  return [...roots.map(({ root }) => root), ...[...outside].map((path) => ({ path, typed: path, role: "git", owner }) as const)];
+}
+
+/** Leaves out what another directory brings along; the project stays, as the place where the command starts. */
+function dropInnerRoots(named: readonly Root[]): { roots: Root[]; notices: string[] } {
+  const holderOf = (root: Root, at: number) =>
+    root.role === "project" ? undefined : named.find((other, index) => index !== at && isWithin(root.path, other.path) && (other.path !== root.path || index < at));
+  const inner = named.flatMap((root, at) => {
+    const holder = holderOf(root, at);
+    return holder === undefined || root.role === "git" ? [] : [`${describeRoot(root)} is in the box already, as part of ${JSON.stringify(holder.path)}`];
+  });
+  return { roots: named.filter((root, at) => holderOf(root, at) === undefined), notices: inner };
 }
 
 function listRootGuards({ directories, claude, settings, git }: RootFacts, writable: readonly string[]): Guard[] {

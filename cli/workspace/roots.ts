@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import type { Complaint } from "../../policy/errors.ts";
-import { errorCode, isWithin, resolvePath } from "./path-fact.ts";
+import { errorCode, resolvePath } from "./path-fact.ts";
 
 /** A directory of the host that the box may write, mounted at its own path. `git` is a repository outside the other two. */
 export type Root = { path: string; typed: string; role: "project" | "added" | "git"; owner: number };
@@ -16,25 +16,13 @@ export function describeRoot({ role, typed }: Pick<Root, "role" | "typed">): str
 type RootsQuery = { cwd: string; addDirs: readonly string[]; home: string };
 
 /** Resolves the project and the added directories to real paths, and tells what is wrong with each. */
-export function readRoots({ cwd, addDirs, home }: RootsQuery): { roots: Root[]; complaints: Complaint[]; notices: string[] } {
+export function readRoots({ cwd, addDirs, home }: RootsQuery): { roots: Root[]; complaints: Complaint[] } {
   const wanted = [
     { typed: cwd, role: "project" } as const,
     ...addDirs.map((typed) => ({ typed, role: "added" }) as const),
   ];
-  const roots: Root[] = [];
-  const complaints: Complaint[] = [];
-  const notices: string[] = [];
-  for (const { typed, role } of wanted) {
-    const found = readRoot(typed, role, { cwd, home });
-    if ("what" in found) {
-      complaints.push(found);
-      continue;
-    }
-    const holder = roots.find((root) => isWithin(found.path, root.path));
-    if (holder === undefined) roots.push(found);
-    else notices.push(`${describeRoot(found)} is in the box already, as part of ${JSON.stringify(holder.path)}`);
-  }
-  return { roots, complaints, notices };
+  const found = wanted.map(({ typed, role }) => readRoot(typed, role, { cwd, home }));
+  return { roots: found.filter((one) => "path" in one), complaints: found.filter((one) => "what" in one) };
 }
 
 function readRoot(typed: string, role: "project" | "added", { cwd, home }: { cwd: string; home: string }): Root | Complaint {
