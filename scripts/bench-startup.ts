@@ -1,0 +1,166 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { execa } from "execa";
+import { renderCreateArgv } from "../cli/engine/container-argv.ts";
+import type { ContainerPlan } from "../cli/engine/container-plan.ts";
+import { buildSeccompProfile } from "../cli/engine/seccomp-profile.ts";
+import type { Mount } from "../cli/mount.ts";
+import { BOX_SPEC_PATH, type BoxSpec } from "../policy/box-spec.ts";
+import { KnownError, UsageError } from "../policy/errors.ts";
+import { type DockerLab, startDockerLab } from "../test/lab/docker.ts";
+import { syntheticName } from "../test/lab/zone.ts";
+import { type Case, measureInterleaved, renderTable, summarize, type Summary } from "./measure.ts";
+
+/**
+ * Measures what the firewall adds to a warm start: the same image and entrypoint without and with it, for
+ * lists of different length, and a shell script that does the same steps one process at a time. Boxes run
+ * `true` against the lab, whose resolver answers after 20 ms.
+ */
+const SIZES = [7, 60, 1000];
+const REFERENCE_SIZES = [60, 1000];
+const CRITICAL = ["github.com", "api.anthropic.com"];
+const RESOLVER_DELAY_MS = 20;
+const MIN_ROUNDS = 15;
+const ALLOWLISTS = "/usr/local/share/agentbox/allowlists";
+
+type Options = { image: string; rounds: number; json: string };
+
+async function main(argv: readonly string[]): Promise<void> {
+  const options = readOptions(argv);
+  const directory = mkdtempSync(join(tmpdir(), "agentbox-bench-"));
+  try {
+    await using lab = await startDockerLab({ image: options.image });
+    await lab.control.setDns({ "*": { delayMs: RESOLVER_DELAY_MS } });
+    const cases = makeCases(lab, directory, options.image);
+    const samples = await measureInterleaved(cases, options.rounds);
+    report(options, new Map([...samples].map(([name, values]) => [name, summarize(values)])));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function readOptions(argv: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      image: { type: "string" },
+      rounds: { type: "string", default: String(MIN_ROUNDS) },
+      json: { type: "string", default: join(import.meta.dirname, "../build/bench-startup.json") },
+    },
+  });
+  if (values.image === undefined) {
+    throw new UsageError({ what: "--image is missing", expected: "an image of AgentBox that trusts the lab's CA", fix: "npm run quickstart prints one" });
+  }
+  return { image: values.image, rounds: Number(values.rounds), json: values.json };
+}
+
+function makeCases(lab: DockerLab, directory: string, image: string): Case[] {
+  writeFileSync(join(directory, "seccomp.json"), JSON.stringify(buildSeccompProfile()));
+  const box = (size: number, firewall: boolean): string[] => makeBoxArgv({ lab, directory, image, size, firewall });
+  return [
+    { name: "firewall off", run: () => timeRun(box(60, false)) },
+    ...SIZES.map((size): Case => ({ name: `firewall on, ${size} names`, run: () => timeRun(box(size, true)) })),
+    ...REFERENCE_SIZES.map((size): Case => ({ name: `shell reference, ${size} names`, run: () => timeRun(makeReferenceArgv({ lab, directory, image, size })) })),
+  ];
+}
+
+type BoxInput = { lab: DockerLab; directory: string; image: string; size: number };
+
+/** The argv that the command line would use, with another list mounted over the image's. */
+function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { firewall: boolean }): string[] {
+  const own = join(directory, `${size}-${firewall}`);
+  mkdirSync(join(own, "allowlists"), { recursive: true });
+  const words = (names: readonly string[]): string => names.map((name) => `  "${name}"\n`).join("");
+  writeFileSync(join(own, "allowlists/services.sh"), `ALLOWED_SERVICES=(\n${words(makeNames(size))})\nCRITICAL_SERVICES=(\n${words(CRITICAL)})\n`);
+  writeFileSync(join(own, "allowlists/github.sh"), 'GITHUB_RANGES_DATE="2025-07-25"\nGITHUB_RANGES=(\n  "140.82.112.0/20"\n)\n');
+  writeFileSync(join(own, "box.json"), JSON.stringify(makeSpec(lab, firewall)), { mode: 0o644 });
+  const mounts: Mount[] = [
+    { kind: "bind", source: join(own, "box.json"), target: BOX_SPEC_PATH, readOnly: true },
+    { kind: "bind", source: join(own, "allowlists"), target: ALLOWLISTS, readOnly: true },
+  ];
+  const plan: ContainerPlan = {
+    name: "",
+    image,
+    session: "bench",
+    owner: String(process.pid),
+    project: "bench",
+    terminal: false,
+    firewall,
+    jsonLog: false,
+    network: { kind: "bridge", name: lab.network, disableIpv6: false },
+    mounts,
+    ports: [],
+    dns: [lab.dns],
+    addHosts: [],
+    seccomp: join(directory, "seccomp.json"),
+  };
+  const [, , , ...rest] = renderCreateArgv(plan, { kind: "docker", rootless: false, selinux: false });
+  return ["run", "--rm", ...rest];
+}
+
+function makeNames(size: number): string[] {
+  return [...CRITICAL, ...Array.from({ length: size - CRITICAL.length }, (_, index) => syntheticName(index + 1))];
+}
+
+function makeSpec(lab: DockerLab, firewall: boolean): BoxSpec {
+  return {
+    version: 1,
+    session: "bench",
+    firewall,
+    mode: firewall ? "allowlist" : "full",
+    agent: { name: "shell", hosts: [], critical: null },
+    user: { uid: 1000, gid: 1000, home: "/home/agent" },
+    admin: false,
+    command: ["true"],
+    cwd: "/",
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
+    dns: { upstreams: [lab.dns] },
+    published: [],
+    gateways: [],
+    launch: false,
+  };
+}
+
+function makeReferenceArgv({ lab, directory, image, size }: BoxInput): string[] {
+  const own = join(directory, `reference-${size}`);
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "names"), makeNames(size).map((name) => `${name}\n`).join(""));
+  writeFileSync(join(own, "critical"), CRITICAL.map((name) => `${name}\n`).join(""));
+  const script = join(import.meta.dirname, "reference-firewall.sh");
+  return [
+    ...["run", "--rm", "--init", "--cap-drop", "ALL", "--network", lab.network, "--dns", lab.dns, "--log-driver", "none"],
+    ...["NET_ADMIN", "NET_RAW", "SETUID", "SETGID", "SETPCAP", "KILL"].flatMap((capability) => ["--cap-add", capability]),
+    ...["--env", `UPSTREAMS=${lab.dns}`, "--mount", `type=bind,source=${own},target=/bench,readonly`],
+    ...["--mount", `type=bind,source=${script},target=/reference.sh,readonly`],
+    ...["--entrypoint", "/bin/sh", image, "/reference.sh", "/bench/names", "/bench/critical", "true"],
+  ];
+}
+
+async function timeRun(argv: readonly string[]): Promise<number> {
+  const started = performance.now();
+  await execa("docker", argv, { stdin: "ignore" });
+  return performance.now() - started;
+}
+
+function report({ rounds, json }: Options, summaries: ReadonlyMap<string, Summary>): void {
+  const off = summaries.get("firewall off")?.median ?? Number.NaN;
+  const added = (name: string): number => (summaries.get(name)?.median ?? Number.NaN) - off;
+  const ms = (value: number): string => value.toFixed(0);
+  const rows = [...summaries].map(([name, { q1, median, q3 }]) => [name, ms(median), ms(q1), ms(q3), ms(median - off)]);
+  process.stdout.write(`${renderTable([["case", "median ms", "q1", "q3", "added ms"], ...rows])}\n\n`);
+  const ratios = REFERENCE_SIZES.map((size) => ({ size, ratio: added(`shell reference, ${size} names`) / added(`firewall on, ${size} names`) }));
+  for (const { size, ratio } of ratios) process.stdout.write(`${size} names: the shell reference adds ${ratio.toFixed(1)} times as much\n`);
+  mkdirSync(dirname(json), { recursive: true });
+  const document = { benchmark: "startup", node: process.version, cpu: cpus()[0]?.model ?? "unknown", rounds, resolverDelayMs: RESOLVER_DELAY_MS, cases: Object.fromEntries(summaries), ratios };
+  writeFileSync(json, `${JSON.stringify(document, undefined, 2)}\n`);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof KnownError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error.exitCode;
+}
