@@ -48,7 +48,8 @@ function listCandidates({ caFile, hostEnv }: SiteCaQuery): Candidate[] {
     { path: hostEnv["NODE_EXTRA_CA_CERTS"], source: "NODE_EXTRA_CA_CERTS", asked: false },
     { path: hostEnv["SSL_CERT_FILE"], source: "SSL_CERT_FILE", asked: false },
   ];
-  const found = wanted.flatMap(({ path, ...rest }) => (path === undefined || path === null || (path === "" && !rest.asked) ? [] : [{ path, ...rest }]));
+  // An empty variable is as good as none; an empty option is a mistake.
+  const found = wanted.flatMap(({ path, ...rest }) => (path === undefined || path === null || (path === "" && rest.source !== "--ca-file") ? [] : [{ path, ...rest }]));
   const asked = found.find((candidate) => candidate.asked);
   return asked === undefined ? found : [asked];
 }
