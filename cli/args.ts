@@ -1,12 +1,13 @@
 import { type Complaint, UsageError } from "../policy/errors.ts";
 import type { Parsed } from "../policy/parsed.ts";
 import { quote } from "../policy/parsed.ts";
-import { type OptionSpec, type Verb, verbs } from "./args-options.ts";
+import { boxVerbs, type OptionSpec, type Verb, verbs } from "./args-options.ts";
 import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseVariable } from "./args-values.ts";
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import type { EngineKind } from "./engine/engine.ts";
 import { findNearest } from "./nearest.ts";
+import { checkSwitch } from "./session/firewall-switch.ts";
 
 /** What the image shall hold. Undefined leaves it as remembered; an empty list or null takes it away. */
 export type ImageWish = {
@@ -47,10 +48,12 @@ export type Surroundings = {
   agents: readonly string[];
   /** Complains about a path that is not there or not of its kind. */
   checkPath: (kind: "directory" | "file", typed: string) => Complaint | undefined;
+  /** AGENTBOX_FIREWALL of the caller's environment. */
+  firewall: string | undefined;
 };
 
 /** Parses a command line (without program names). Throws UsageError that holds all of its mistakes. */
-export function parseCommandLine(argv: readonly string[], { agents, checkPath }: Surroundings): Command {
+export function parseCommandLine(argv: readonly string[], { agents, checkPath, firewall }: Surroundings): Command {
   const words = splitWords(argv);
   const { complaints } = words;
   const typed = (name: string): boolean => words.options.some(({ spec }) => spec.name === name);
@@ -60,6 +63,8 @@ export function parseCommandLine(argv: readonly string[], { agents, checkPath }:
   complaints.push(...refuseForeignOptions(words.options, verb), ...refuseRepeats(words.options));
   const options = readOptions(words.options, agents, complaints);
   complaints.push(...refusePortClashes(options.ports), ...refusePaths(options, checkPath));
+  const misset = checkSwitch(firewall);
+  if (misset !== undefined && boxVerbs.includes(verb)) complaints.push(misset);
   const command = readCommand({ verb, words, agents, options, admin: typed("admin"), complaints });
   if (complaints.length > 0 || command === undefined) throw new UsageError(complaints);
   return command;

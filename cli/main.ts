@@ -19,7 +19,7 @@ const root = path.join(import.meta.dirname, "..");
 async function main(argv: readonly string[]): Promise<number> {
   const agents = AGENT_PROFILES.flatMap(({ name, package: agentPackage }) => (agentPackage === null ? [] : [name]));
   try {
-    return await perform(parseCommandLine(argv, { agents, checkPath }), agents);
+    return await perform(parseCommandLine(argv, { agents, checkPath, firewall: process.env["AGENTBOX_FIREWALL"] }), agents);
   } catch (error) {
     return explain(error);
   }

@@ -1,4 +1,4 @@
-import { UsageError } from "../../policy/errors.ts";
+import { type Complaint, UsageError } from "../../policy/errors.ts";
 
 /** Whether a start has the firewall, and what is said about it. */
 export type NetworkDecision = { firewall: boolean; mode: "allowlist" | "full" | "none"; notices: string[] };
@@ -11,11 +11,16 @@ export type SwitchInput = {
   entries: number;
 };
 
-/** Decides on the firewall. Throws UsageError for a value that is neither 1 nor 0, which may be meant as either. */
+/** Complains about a value of AGENTBOX_FIREWALL that is neither 1 nor 0: it may be meant as either. */
+export function checkSwitch(variable: string | undefined): Complaint | undefined {
+  if (variable === undefined || variable === "1" || variable === "0") return undefined;
+  return { what: `AGENTBOX_FIREWALL is ${JSON.stringify(variable)}`, expected: "1 (firewall on) or 0 (firewall off)", fix: "set one of them, or unset the variable" };
+}
+
+/** Decides on the firewall. Throws UsageError for a value that `checkSwitch` refuses. */
 export function decideNetwork({ variable, fullNetwork, entries }: SwitchInput): NetworkDecision {
-  if (variable !== undefined && variable !== "1" && variable !== "0") {
-    throw new UsageError({ what: `AGENTBOX_FIREWALL is ${JSON.stringify(variable)}`, expected: "1 (firewall on) or 0 (firewall off)", fix: "set one of them, or unset the variable" });
-  }
+  const complaint = checkSwitch(variable);
+  if (complaint !== undefined) throw new UsageError(complaint);
   if (fullNetwork) {
     const over = variable === "1" ? "--full-network overrides AGENTBOX_FIREWALL=1: " : "--full-network: ";
     return { firewall: false, mode: "full", notices: [`${over}FIREWALL OFF, this box reaches everything that this machine reaches`] };

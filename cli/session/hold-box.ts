@@ -3,6 +3,7 @@ import { runAttached } from "../engine/attach.ts";
 import type { ContainerPlan } from "../engine/container-plan.ts";
 import { createContainer, readContainerState, removeContainer, signalContainer, stopContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
+import { explainContainerFailure } from "../engine/failure.ts";
 import { stopTimeoutSeconds } from "../engine/security.ts";
 import { labelVolumes } from "../engine/volumes.ts";
 import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
@@ -94,8 +95,9 @@ async function runCreated({ host, screen, request, planned, interruption }: Hold
 async function readExitCode(engine: Engine, container: string): Promise<number> {
   const state = await readContainerState(engine, container);
   if (state === undefined) throw new EngineError({ what: `${container} was removed by someone else while it ran`, fix: "start again" });
-  if (state.status === "created" || (state.status !== "exited" && state.status !== "stopped")) {
-    throw new EngineError({ what: `the box did not run to its end (${state.status}${state.error === "" ? "" : `: ${state.error}`})`, fix: "run `agentbox doctor`" });
+  if (state.status === "created") throw explainContainerFailure(engine, state.error);
+  if (state.status !== "exited" && state.status !== "stopped") {
+    throw new EngineError({ what: `the engine's client left the box while it ran (${state.status}); the box was ended`, fix: "see whether the engine was restarted, and start again" });
   }
   return state.exitCode;
 }

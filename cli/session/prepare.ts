@@ -74,7 +74,8 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     boxUid,
     siteCa: ca !== null,
     sshKey: sshDir !== null,
-    foreignRoots: workspace.roots.filter(({ owner }) => owner !== boxUid).map(({ path }) => path),
+    roots: workspace.roots,
+    gitConfig: workspace.gitConfig,
   });
   const proxy = planSiteProxy({ hostEnv: host.env, firewall: network.firewall, boxEnv: environment.env });
   return {

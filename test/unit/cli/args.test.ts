@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { type Command, parseCommandLine } from "../../../cli/args.ts";
+import { UsageError } from "../../../policy/errors.ts";
+
+const agents = ["claude", "codex"];
+
+function parse(argv: readonly string[], firewall?: string): Command {
+  return parseCommandLine(argv, { agents, checkPath: () => undefined, firewall });
+}
+
+function complain(argv: readonly string[], firewall?: string): string[] {
+  try {
+    parse(argv, firewall);
+  } catch (error) {
+    if (error instanceof UsageError) return error.complaints.map(({ what, fix }) => `${what}; ${fix ?? ""}`);
+    throw error;
+  }
+  return [];
+}
+
+describe("what is to run", () => {
+  test.each([
+    { name: "starts the default agent when nothing is written", argv: [], expected: { verb: "start", agent: undefined, args: [] } },
+    { name: "starts the agent that is named", argv: ["codex"], expected: { verb: "start", agent: { name: "codex", version: undefined } } },
+    { name: "takes a version with the agent", argv: ["codex@1.2.3"], expected: { verb: "start", agent: { name: "codex", version: "1.2.3" } } },
+    { name: "passes what follows -- on unchanged", argv: ["claude", "--", "-p", "a b", "--", "$(x)\n", ""], expected: { verb: "start", args: ["-p", "a b", "--", "$(x)\n", ""] } },
+    { name: "signs an agent in", argv: ["codex", "login"], expected: { verb: "login", agent: { name: "codex", version: undefined } } },
+    { name: "opens a shell", argv: ["shell"], expected: { verb: "shell", admin: false, command: undefined } },
+    { name: "opens a root shell", argv: ["shell", "--admin"], expected: { verb: "shell", admin: true } },
+    { name: "runs one command in a shell box", argv: ["shell", "--", "ls", "-l"], expected: { verb: "shell", command: ["ls", "-l"] } },
+    { name: "runs a command", argv: ["run", "--", "ls"], expected: { verb: "run", command: ["ls"] } },
+    { name: "rebuilds with an agent of its own version", argv: ["--rebuild", "codex@2.0.0"], expected: { verb: "rebuild", agent: { name: "codex", version: "2.0.0" } } },
+    { name: "takes options before and after the verb", argv: ["-p", "80", "run", "--dry-run", "--", "x"], expected: { verb: "run", command: ["x"] } },
+    { name: "shows help of one verb", argv: ["shell", "--help"], expected: { verb: "help", topic: "shell" } },
+    { name: "shows the whole help", argv: ["--help"], expected: { verb: "help", topic: undefined } },
+    { name: "shows help although the rest is wrong", argv: ["--nonsense", "--help"], expected: { verb: "help" } },
+    { name: "shows the version", argv: ["-V"], expected: { verb: "version" } },
+  ])("$name", ({ argv, expected }) => {
+    expect(parse(argv)).toMatchObject(expected);
+  });
+});
+
+describe("options", () => {
+  test("reads every repeatable option each time it is written", () => {
+    const command = parse(["run", "-p", "80", "-p9090:90/udp", "--port=127.0.0.2:1:2", "-eA=1", "-e", "B", "--env=C=", "--add-dir", "/a", "--add-dir=/b", "--dns", "9.9.9.9", "--add-host", "db:10.0.0.5", "--package", "jq", "--package", "htop", "--", "x"]);
+    expect(command).toMatchObject({
+      options: {
+        ports: [
+          { address: "127.0.0.1", host: 80, container: 80, protocol: "tcp" },
+          { address: "127.0.0.1", host: 9090, container: 90, protocol: "udp" },
+          { address: "127.0.0.2", host: 1, container: 2, protocol: "tcp" },
+        ],
+        env: ["A=1", "B", "C="],
+        addDirs: ["/a", "/b"],
+        dns: ["9.9.9.9"],
+        addHosts: [{ name: "db", address: "10.0.0.5" }],
+        image: { packages: ["jq", "htop"] },
+      },
+    });
+  });
+
+  test.each([
+    { name: "an agents list by spaces or commas", argv: ["--agents", "claude codex@1.2.3"], agents: [{ name: "claude", version: undefined }, { name: "codex", version: "1.2.3" }] },
+    { name: "no agents", argv: ["--agents", "none"], agents: [] },
+    { name: "agents as they are remembered", argv: [], agents: undefined },
+  ])("understands $name", ({ argv, agents: wished }) => {
+    expect(parse(["--rebuild", ...argv])).toMatchObject({ options: { image: { agents: wished } } });
+  });
+
+  test("takes the word none for no certificates and no packages", () => {
+    expect(parse(["--rebuild", "--ca-file", "none", "--package", "none"])).toMatchObject({ options: { image: { caFile: null, packages: [] } } });
+  });
+});
+
+describe("mistakes", () => {
+  test.each([
+    { name: "names the nearest command", argv: ["shel"], said: /"shel" is neither.*did you mean shell\?/ },
+    { name: "names the nearest agent", argv: ["claud"], said: /did you mean claude\?/ },
+    { name: "names the nearest option", argv: ["--add-dri", "x"], said: /did you mean --add-dir\?/ },
+    { name: "says that agent options go after --", argv: ["claude", "--model", "x"], said: /options of the agent go after --/ },
+    { name: "refuses a forgotten value", argv: ["--dns", "--dry-run"], said: /--dns needs a value/ },
+    { name: "refuses a value for a switch", argv: ["--dry-run=yes"], said: /takes no value/ },
+    { name: "refuses an option of another verb", argv: ["cleanup", "-p", "80"], said: /--port has no meaning for cleanup/ },
+    { name: "refuses a single option written twice", argv: ["--engine", "docker", "--engine", "podman"], said: /--engine is given more than once/ },
+    { name: "refuses an unknown engine", argv: ["--engine", "lxc"], said: /"lxc" is not an engine/ },
+    { name: "refuses the host's network", argv: ["--network", "host"], said: /--network "host" is refused/ },
+    { name: "refuses another container's network", argv: ["--network", "container:db"], said: /network of another container/ },
+    { name: "refuses a network that reads as an option", argv: ["--network=-x"], said: /is not the name of a network/ },
+    { name: "refuses a port out of range", argv: ["-p", "65536"], said: /is not a port/ },
+    { name: "refuses a port of an unknown protocol", argv: ["-p", "80/sctp"], said: /names the protocol/ },
+    { name: "refuses an address that is none", argv: ["-p", "example:80:80"], said: /is not an address/ },
+    { name: "refuses one port twice", argv: ["-p", "80", "-p", "80:90"], said: /publishes 127.0.0.1:80\/tcp twice/ },
+    { name: "refuses a resolver that is a name", argv: ["--dns", "dns.example"], said: /--dns "dns.example" is not an address/ },
+    { name: "refuses a variable without a name", argv: ["-e", "=x"], said: /is not the name of a variable/ },
+    { name: "refuses a hosts line without an address", argv: ["--add-host", "db"], said: /has no address/ },
+    { name: "refuses a package that reads as an option", argv: ["--package=-o"], said: /is not the name of a Debian package/ },
+    { name: "refuses a base that reads as an option", argv: ["--base=-x"], said: /is not an image/ },
+    { name: "refuses an agent with an empty version", argv: ["codex@"], said: /no usable version/ },
+    { name: "refuses an unknown agent in a list", argv: ["--rebuild", "--agents", "cladue"], said: /did you mean claude\?/ },
+    { name: "refuses run without a command", argv: ["run"], said: /run needs a command/ },
+    { name: "refuses an empty command", argv: ["shell", "--"], said: /no command after --/ },
+    { name: "refuses words that belong after --", argv: ["claude", "fix it"], said: /"fix it" is one word too many/ },
+  ])("$name", ({ argv, said }) => {
+    expect(complain(argv).join("\n")).toMatch(said);
+  });
+
+  test("tells all mistakes of one command line at once", () => {
+    expect(complain(["shel", "--nope", "-p", "x", "-e", "1=2", "--engine", "lxc"], "yes")).toHaveLength(6);
+  });
+
+  test("tells paths that are wrong together with the others", () => {
+    const checkPath = (kind: string, typed: string) => ({ what: `${typed} is no ${kind}` });
+    expect(() => parseCommandLine(["--add-dir", "/a", "--ca-file", "/c", "-p", "x"], { agents, checkPath, firewall: undefined })).toThrow(
+      /--add-dir \/a is no directory[^]*--ca-file \/c is no file/,
+    );
+  });
+
+  test("ignores AGENTBOX_FIREWALL where no box starts", () => {
+    expect(complain(["doctor"], "maybe")).toEqual([]);
+  });
+});
