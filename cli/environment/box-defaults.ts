@@ -28,7 +28,7 @@ export const CACHES: Readonly<Record<string, string>> = {
 };
 
 /** Programs that bring their own list of authorities, and the variable by which each reads the system's. */
-export const CA_VARIABLES: readonly string[] = [
+const CA_VARIABLES: readonly string[] = [
   "NODE_EXTRA_CA_CERTS",
   "SSL_CERT_FILE",
   "REQUESTS_CA_BUNDLE",

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 
 /** What a program of the host answered; `exitCode` is null when it could not be started or ran out of time. */
-export type HostAnswer = { exitCode: number | null; stdout: string; stderr: string };
+type HostAnswer = { exitCode: number | null; stdout: string; stderr: string };
 
 /** Runs a program of the host with an argv, never through a shell. Injected, so that planners can be tested without one. */
 export type HostRunner = (argv: readonly [string, ...string[]], options?: { cwd?: string }) => Promise<HostAnswer>;

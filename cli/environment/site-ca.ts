@@ -2,10 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { rootCertificates } from "node:tls";
 import { ConfigError, type Complaint } from "../../policy/errors.ts";
 import { expandTilde } from "../workspace/git-config.ts";
 import { errorCode, isWithin, resolvePath } from "../workspace/path-fact.ts";
+import { dropPublic, findCertificateBlocks, SHIPPED_STORES } from "./public-certificates.ts";
 
 /** Certificates of the site's own authorities, as PEM, without those that every program knows. */
 export type SiteCa = { file: string; source: string; certificates: string[] };
@@ -18,10 +18,11 @@ type SiteCaQuery = {
   cwd: string;
   /** Directories that a box may write: an authority from there would be the agent's choice. */
   writableRoots: readonly string[];
+  /** Directories of public authorities, for tests. */
+  stores?: readonly string[];
 };
 
 const MAX_BYTES = 8 * 1024 * 1024;
-const BLOCK = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[A-Za-z0-9+/=\s]+-----END \1-----/g;
 
 /**
  * Finds the site's authority: `--ca-file`, AGENTBOX_CA_FILE, else the bundle that NODE_EXTRA_CA_CERTS or
@@ -54,7 +55,7 @@ function listCandidates({ caFile, hostEnv }: SiteCaQuery): Candidate[] {
   return asked === undefined ? found : [asked];
 }
 
-function readBundle({ path, source, asked }: Candidate, { cwd, writableRoots }: SiteCaQuery): { ca: SiteCa | null; complaints: Complaint[] } {
+function readBundle({ path, source, asked }: Candidate, { cwd, writableRoots, stores = SHIPPED_STORES }: SiteCaQuery): { ca: SiteCa | null; complaints: Complaint[] } {
   const named = resolve(cwd, expandTilde(path, homedir()));
   const file = resolvePath(named);
   const refuse = (what: string, fix: string) => ({ ca: null, complaints: [{ what: `${source} ${JSON.stringify(path)} ${what}`, expected: "a PEM file of certificates", fix }] });
@@ -65,26 +66,25 @@ function readBundle({ path, source, asked }: Candidate, { cwd, writableRoots }: 
   const text = readText(file);
   if ("flaw" in text) return refuse(text.flaw, "name a PEM file that you can read");
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text.content)) return refuse("holds a private key", "name a file with nothing but certificates");
-  const blocks = text.content.match(BLOCK) ?? [];
+  const blocks = findCertificateBlocks(text.content);
   if (blocks.length === 0) return refuse("holds no certificate", "name a PEM file; convert DER with openssl x509 -inform der -in FILE");
-  return parseBlocks(blocks, { file, source, asked });
+  return parseBlocks(blocks, { file, source, asked, stores });
 }
 
-type BundleSource = { file: string; source: string; asked: boolean };
+type BundleSource = { file: string; source: string; asked: boolean; stores: readonly string[] };
 
-function parseBlocks(blocks: readonly string[], { file, source, asked }: BundleSource): { ca: SiteCa; complaints: Complaint[] } {
+function parseBlocks(blocks: readonly string[], { file, source, asked, stores }: BundleSource): { ca: SiteCa; complaints: Complaint[] } {
   const parsed = blocks.map((pem, at) => parseCertificate(pem, at + 1, file));
   const complaints = parsed.flatMap((one) => ("what" in one ? [one] : []));
   const certificates = parsed.filter((one) => one instanceof X509Certificate);
-  const known = new Set(rootCertificates.map((pem) => new X509Certificate(pem).fingerprint256));
-  const own = new Map(certificates.filter(({ fingerprint256 }) => !known.has(fingerprint256)).map((one) => [one.fingerprint256, one]));
+  const own = new Map(dropPublic(certificates, stores).map((one) => [one.fingerprint256, one]));
   const expired = asked ? [...own.values()].flatMap((one) => describeExpired(one, file)) : [];
   return { ca: { file, source, certificates: [...own.values()].map(String) }, complaints: [...complaints, ...expired] };
 }
 
 function parseCertificate(pem: string, position: number, file: string): X509Certificate | Complaint {
   try {
-    return new X509Certificate(pem.replaceAll(/(BEGIN|END) (TRUSTED|X509) /g, "$1 "));
+    return new X509Certificate(pem);
   } catch {
     return { what: `certificate ${position} cannot be read`, expected: "X.509 in PEM", fix: "export it again", place: { file } };
   }

@@ -15,7 +15,7 @@ const SCHEMA = `
 const pointSchema = z.object({ path: z.string(), kind: z.enum(["file", "directory"]), placeholder: z.string(), inode: z.string() });
 
 /** A mount point as made, with the device and inode it got. */
-export type MadePoint = MountPoint & { inode: string };
+type MadePoint = MountPoint & { inode: string };
 
 /** Who uses which mount point. A claim counts for every path, whoever made it; points are only what we made. */
 export type MountPointRecord = {

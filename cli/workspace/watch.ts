@@ -26,7 +26,7 @@ export function watchSnapshot(snapshot: Snapshot, onReplaced: (reason: string) =
     const path = stopped ? null : findReplaced(snapshot);
     if (path === null) return;
     stop();
-    onReplaced(`${JSON.stringify(path)} was replaced on the host, so the box no longer sees it read-only; start again to go on`);
+    onReplaced(`${JSON.stringify(path)} was replaced on the host, so the box no longer has it read-only`);
   };
   const checkSoon = (): void => {
     clearTimeout(settle);
@@ -43,5 +43,7 @@ export function watchSnapshot(snapshot: Snapshot, onReplaced: (reason: string) =
       checkSoon();
     }
   }
+  // Something may have changed between the snapshot and the start of the container.
+  checkSoon();
   return stop;
 }

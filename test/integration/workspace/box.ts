@@ -24,6 +24,11 @@ export function importImage(): void {
   rmSync(root, { recursive: true });
 }
 
+/** Removes the image again. */
+export function removeImage(): void {
+  execFileSync("docker", ["image", "rm", IMAGE], { stdio: "ignore" });
+}
+
 type BoxPlan = { mounts: readonly Mount[]; gitConfig: readonly GitSetting[] };
 export type BoxAnswer = { status: number | null; output: string };
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { readWorkspace } from "../../../cli/workspace/facts.ts";
 import { planWorkspace, type WorkspacePlan } from "../../../cli/workspace/plan.ts";
 import { openWorkspace, type OpenWorkspace } from "../../../cli/workspace/workspace.ts";
-import { git, hasDocker, importImage, makeDirectory, runInBox } from "./box.ts";
+import { git, hasDocker, importImage, makeDirectory, removeImage, runInBox } from "./box.ts";
 
 const created: string[] = [];
 const open: OpenWorkspace[] = [];
@@ -48,6 +48,7 @@ describe.skipIf(!hasDocker())("in a Docker box", { timeout: 90_000 }, () => {
     for (const workspace of open.splice(0)) workspace.close();
   });
   afterAll(() => {
+    removeImage();
     for (const path of created) rmSync(path, { recursive: true, force: true });
   });
 

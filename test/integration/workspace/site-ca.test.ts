@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -49,6 +49,16 @@ test("the option wins over AGENTBOX_CA_FILE, that over what the host's programs 
   expect(read(null, { ...hostEnv, AGENTBOX_CA_FILE: "" }).ca?.source).toBe("NODE_EXTRA_CA_CERTS");
   expect(read(null, { SSL_CERT_FILE: site }).ca?.source).toBe("SSL_CERT_FILE");
   expect(read(null)).toEqual({ ca: null, notices: [] });
+});
+
+test("an authority that the host's distribution ships is no site authority", () => {
+  const store = join(place, "store/mozilla");
+  mkdirSync(store, { recursive: true });
+  symlinkSync("../bundle.pem", join(place, "store/link.crt"));
+  const query = { caFile: null, hostEnv: { SSL_CERT_FILE: join(place, "bundle.pem") }, cwd: place, writableRoots: [] };
+  expect(readSiteCa({ ...query, stores: [join(place, "store"), "/nonexistent"] }).ca?.certificates).toHaveLength(1);
+  writeFileSync(join(store, "retired.crt"), readFileSync(site));
+  expect(readSiteCa({ ...query, stores: [join(place, "store")] })).toEqual({ ca: null, notices: [] });
 });
 
 test("a host's bundle of public authorities only is no site authority", () => {
