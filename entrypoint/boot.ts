@@ -1,5 +1,4 @@
 import type { BoxSpec } from "../policy/box-spec.ts";
-import { KnownError } from "../policy/errors.ts";
 import { applyPlan, closeNetwork, verifyRules } from "./apply.ts";
 import type { RunCommand } from "./commands.ts";
 import { checkCapabilities, probeKernel } from "./kernel.ts";
@@ -11,7 +10,6 @@ import { planRules, type PlanInput } from "./plan.ts";
 import { resolveNames } from "./resolve.ts";
 import { type ResolverFiles, readResolverFiles } from "./resolver-files.ts";
 import { countProgress, describeLosses, describeReady, describeSets, requireCritical } from "./report.ts";
-import { validateReach } from "./validate.ts";
 
 export type BootInput = { spec: BoxSpec; allowlistDir: string; run: RunCommand; log: Log };
 
@@ -38,6 +36,8 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
     const loaded = spec.mode === "none" ? NO_POLICY : await loadPolicy(spec, allowlistDir);
     return [loaded, `${loaded.list.entries.length} entries, ${loaded.list.critical.length} critical`];
   });
+  // TLS takes a while to load; that happens while the resolver is being waited for.
+  const validator = import("./validate.ts");
   const openings = await step(log, "resolving", async () => {
     const resolved = await resolveNames(policy.names, { files, onProgress: countProgress(log, policy.names.length) });
     const opened = collectOpenings({ list: policy.list, resolutions: resolved, githubRanges: policy.githubRanges });
@@ -51,6 +51,7 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
   await step(log, "rules", async () => [await applyPlan(run, kernel, plan), describeSets(plan)]);
   await step(log, "validation", async () => {
     await verifyRules(run, kernel, plan);
+    const { validateReach } = await validator;
     await validateReach({ user: spec.user, critical: policy.list.critical, reachable: openings.reachable });
     return [undefined, `${policy.list.critical.length} critical services answer, the canaries are refused`];
   });
@@ -78,14 +79,14 @@ async function step<T>(log: Log, name: string, action: () => Promise<[T, string]
   }
 }
 
-/** The step that stopped a start, with its cause. */
+/** Names the step that stopped a start; the cause says why. */
 export class StepError extends Error {
-  readonly step: string;
+  readonly stepName: string;
 
-  constructor(step: string, cause: unknown) {
-    super(cause instanceof KnownError ? cause.message : `unexpected: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`, { cause });
+  constructor(stepName: string, cause: unknown) {
+    super(`${stepName} failed`, { cause });
     this.name = "StepError";
-    this.step = step;
+    this.stepName = stepName;
   }
 }
 

@@ -67,7 +67,7 @@ function chooseLines(): ReturnType<typeof writePlainLines> {
 
 /** Says why the start ended and returns the exit code; what is not a known failure keeps its stack and counts as 70. */
 function report(error: unknown, log: Log): number {
-  const step = error instanceof StepError ? error.step : "start";
+  const step = error instanceof StepError ? error.stepName : "start";
   const cause = error instanceof StepError ? error.cause : error;
   const known = cause instanceof KnownError;
   const exitCode = known ? cause.exitCode : 70;

@@ -31,7 +31,8 @@ export function parseHosts(text: string): Map<string, string[]> {
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
     if (isIP(address) === 0) continue;
-    for (const name of names.map((name) => name.toLowerCase())) {
+    for (const word of names) {
+      const name = word.toLowerCase();
       hosts.set(name, [...(hosts.get(name) ?? []), address]);
     }
   }

@@ -72,8 +72,7 @@ type BoxInput = { lab: DockerLab; directory: string; image: string; size: number
 function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { firewall: boolean }): string[] {
   const own = join(directory, `${size}-${firewall}`);
   mkdirSync(join(own, "allowlists"), { recursive: true });
-  const words = (names: readonly string[]): string => names.map((name) => `  "${name}"\n`).join("");
-  writeFileSync(join(own, "allowlists/services.sh"), `ALLOWED_SERVICES=(\n${words(makeNames(size))})\nCRITICAL_SERVICES=(\n${words(CRITICAL)})\n`);
+  writeFileSync(join(own, "allowlists/services.sh"), `ALLOWED_SERVICES=(\n${renderWords(makeNames(size))})\nCRITICAL_SERVICES=(\n${renderWords(CRITICAL)})\n`);
   writeFileSync(join(own, "allowlists/github.sh"), 'GITHUB_RANGES_DATE="2025-07-25"\nGITHUB_RANGES=(\n  "140.82.112.0/20"\n)\n');
   writeFileSync(join(own, "box.json"), JSON.stringify(makeSpec(lab, firewall)), { mode: 0o644 });
   const mounts: Mount[] = [
@@ -96,8 +95,12 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
     addHosts: [],
     seccomp: join(directory, "seccomp.json"),
   };
-  const [, , , ...rest] = renderCreateArgv(plan, { kind: "docker", rootless: false, selinux: false });
-  return ["run", "--rm", ...rest];
+  // `create --name ""` becomes `run --rm`.
+  return ["run", "--rm", ...renderCreateArgv(plan, { kind: "docker", rootless: false, selinux: false }).slice(3)];
+}
+
+function renderWords(names: readonly string[]): string {
+  return names.map((name) => `  "${name}"\n`).join("");
 }
 
 function makeNames(size: number): string[] {
@@ -147,8 +150,7 @@ async function timeRun(argv: readonly string[]): Promise<number> {
 function report({ rounds, json }: Options, summaries: ReadonlyMap<string, Summary>): void {
   const off = summaries.get("firewall off")?.median ?? Number.NaN;
   const added = (name: string): number => (summaries.get(name)?.median ?? Number.NaN) - off;
-  const ms = (value: number): string => value.toFixed(0);
-  const rows = [...summaries].map(([name, { q1, median, q3 }]) => [name, ms(median), ms(q1), ms(q3), ms(median - off)]);
+  const rows = [...summaries].map(([name, { q1, median, q3 }]) => [name, ...[median, q1, q3, median - off].map((ms) => ms.toFixed(0))]);
   process.stdout.write(`${renderTable([["case", "median ms", "q1", "q3", "added ms"], ...rows])}\n\n`);
   const ratios = REFERENCE_SIZES.map((size) => ({ size, ratio: added(`shell reference, ${size} names`) / added(`firewall on, ${size} names`) }));
   for (const { size, ratio } of ratios) process.stdout.write(`${size} names: the shell reference adds ${ratio.toFixed(1)} times as much\n`);

@@ -38,7 +38,7 @@ type Outcomes = ReadonlyMap<string, { outcome: string; ms: number }>;
 async function main(): Promise<boolean> {
   const engine = await ensureEngine();
   say("building the image (a few minutes the first time)");
-  const { image, home } = await prepareTestImage({ agents: "none", engine });
+  const { image, home } = await prepareTestImage({ agents: ["none"] });
   say("starting the lab");
   const project = mkdtempSync(join(tmpdir(), "agentbox-quickstart-"));
   try {
