@@ -9,7 +9,7 @@ import { collectOpenings } from "./openings.ts";
 import { planRules, type PlanInput } from "./plan.ts";
 import { resolveNames } from "./resolve.ts";
 import { type ResolverFiles, readResolverFiles } from "./resolver-files.ts";
-import { countProgress, describeLosses, describeReady, describeSets, requireCritical } from "./report.ts";
+import { count, countProgress, describeLosses, describeProof, describeReady, describeSets, requireCritical } from "./report.ts";
 
 export type BootInput = { spec: BoxSpec; allowlistDir: string; run: RunCommand; log: Log };
 
@@ -34,7 +34,7 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
 
   const policy = await step(log, "allowlist", async () => {
     const loaded = spec.mode === "none" ? NO_POLICY : await loadPolicy(spec, allowlistDir);
-    return [loaded, `${loaded.list.entries.length} entries, ${loaded.list.critical.length} critical`];
+    return [loaded, `${count(loaded.list.entries.length, "entry", "entries")}, ${loaded.list.critical.length} critical`];
   });
   // TLS takes a while to load; that happens while the resolver is being waited for.
   const validator = import("./validate.ts");
@@ -53,7 +53,7 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
     await verifyRules(run, kernel, plan);
     const { validateReach } = await validator;
     await validateReach({ user: spec.user, critical: policy.list.critical, reachable: openings.reachable });
-    return [undefined, `${policy.list.critical.length} critical services answer, the canaries are refused`];
+    return [undefined, describeProof(policy.list.critical.length)];
   });
   log({ event: "ready", text: describeReady(policy, kernel), ms: elapsed(started) });
 }

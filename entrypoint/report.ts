@@ -54,14 +54,24 @@ export function requireCritical(list: Pick<EffectiveList, "critical">, { refused
 }
 
 export function describeSets(plan: Plan): string {
-  const count = plan.sets.reduce((sum, { entries }) => sum + entries.length, 0);
+  const total = plan.sets.reduce((sum, { entries }) => sum + entries.length, 0);
   const rules = plan.chains[4].reduce((sum, chain) => sum + chain.rules.length, 0);
-  return `${count} addresses and ports in ${plan.sets.length} sets, ${rules} rules a family`;
+  return `${total} addresses and ports in ${plan.sets.length} sets, ${rules} rules a family`;
+}
+
+export function describeProof(critical: number): string {
+  const services = critical === 0 ? "" : `${count(critical, "critical service answers", "critical services answer")}, `;
+  return `${services}the canaries are refused`;
 }
 
 /** What is enforced, not what was asked for. */
 export function describeReady({ list, names }: BoxPolicy, kernel: Kernel): string {
   if (list.entries.length === 0) return "firewall on: no network at all; verified";
   const families = kernel.ipv6 ? "IPv4 and IPv6" : "IPv4";
-  return `firewall on: ${list.entries.length} entries (${names.length} names) may be reached by address over ${families}, everything else is refused; verified`;
+  return `firewall on: ${count(list.entries.length, "entry", "entries")} (${count(names.length, "name", "names")}) may be reached by address over ${families}, everything else is refused; verified`;
+}
+
+/** `1 entry`, `2 entries`. */
+export function count(number: number, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
 }
