@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
+import { isatty } from "node:tty";
 import { AGENT_PROFILES } from "../policy/agent-profile-data.ts";
 import { type Complaint, KnownError, renderComplaint } from "../policy/errors.ts";
 import { type Command, parseCommandLine } from "./args.ts";
@@ -46,7 +47,7 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "rebuild": {
       const host = describeHost();
       // Nothing takes the terminal over afterwards, so only stdout decides.
-      const screen = await show({ ...host, terminal: Boolean(process.stdout.isTTY) });
+      const screen = await show({ ...host, terminal: isatty(1) });
       const line = await (await import("./commands/rebuild.ts")).rebuild({ host, screen }, command);
       print(`${line}\n`);
       return 0;
@@ -80,7 +81,7 @@ async function examineMachine({ options }: Extract<Command, { options: unknown }
 }
 
 function describeHost(): Host {
-  const { env, stdin, stdout } = process;
+  const { env } = process;
   const home = homedir();
   return {
     env,
@@ -89,8 +90,7 @@ function describeHost(): Host {
     agentboxHome: findAgentboxHome(home),
     root,
     user: { uid: process.getuid?.() ?? 1000, gid: process.getgid?.() ?? 1000 },
-    // Undefined, not false, for what is no terminal.
-    terminal: Boolean(stdin.isTTY) && Boolean(stdout.isTTY),
+    terminal: isatty(0) && isatty(1),
   };
 }
 

@@ -6,6 +6,7 @@ export type EngineResult = { exitCode: number | null; stdout: string; stderr: st
 
 /** Every call but an attached session has a time limit, since a daemon may stop answering at any time. */
 export type CallOptions = {
+  /** 0 for none. */
   timeoutMs?: number;
   /** Ends the call early, for a build or a pull that the user interrupts. */
   signal?: AbortSignal | undefined;
@@ -40,6 +41,9 @@ export type EnginePipe = {
 
 const defaultTimeoutMs = 15_000;
 
+/** Between SIGTERM and SIGKILL for a client that is to end. */
+const graceMs = 2_000;
+
 /** Returns a client for `program`, which may be a name on PATH or a path. */
 export function createEngineClient(program: string): EngineClient {
   return {
@@ -56,18 +60,51 @@ async function callEngine(program: string, argv: readonly string[], options: Cal
     reject: false,
     stdin: "ignore",
     all: true,
-    timeout: timeoutMs,
-    forceKillAfterDelay: 2_000,
     // Its own process group: the terminal's Ctrl-C reaches the command line only, which then tidies up in order.
     detached: true,
     env: { LC_ALL: "C", ...env },
-    ...(signal === undefined ? {} : { cancelSignal: signal }),
   });
+  const limit = limitCall(child.pid, timeoutMs, signal);
   if (onLine !== undefined) void readLines(child.iterable({ from: "all" }), onLine);
   const result = await child;
-  if (result.timedOut) throw silentEngine(program, argv, timeoutMs);
+  limit.close();
+  if (limit.isOver()) throw silentEngine(program, argv, timeoutMs);
   if (result.code === "ENOENT" || result.code === "EACCES") throw missingProgram(program);
   return { exitCode: result.exitCode ?? null, stdout: result.stdout, stderr: result.stderr };
+}
+
+/**
+ * Ends a call at its time limit or at `signal`, with all that it started: a client that is a wrapper, or has
+ * helpers, would leave them behind with our pipe in their hands, and the call would never be over.
+ */
+function limitCall(pid: number | undefined, timeoutMs: number, signal: AbortSignal | undefined): { isOver: () => boolean; close: () => void } {
+  let over = false;
+  const timers: NodeJS.Timeout[] = [];
+  const end = (): void => {
+    killGroup(pid, "SIGTERM");
+    timers.push(setTimeout(() => killGroup(pid, "SIGKILL"), graceMs));
+  };
+  const endLate = (): void => {
+    over = true;
+    end();
+  };
+  if (timeoutMs > 0) timers.push(setTimeout(endLate, timeoutMs));
+  if (signal?.aborted === true) end();
+  else signal?.addEventListener("abort", end, { once: true });
+  const close = (): void => {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+  };
+  return { isOver: () => over, close };
+}
+
+function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 async function readLines(lines: AsyncIterable<string>, onLine: (line: string) => void): Promise<void> {

@@ -72,6 +72,10 @@ describe("options", () => {
   });
 });
 
+function refusePath(kind: string, typed: string): { what: string } {
+  return { what: `${typed} is no ${kind}` };
+}
+
 describe("mistakes", () => {
   test.each([
     { name: "names the nearest command", argv: ["shel"], said: /"shel" is neither.*did you mean shell\?/ },
@@ -109,8 +113,7 @@ describe("mistakes", () => {
   });
 
   test("tells paths that are wrong together with the others", () => {
-    const checkPath = (kind: string, typed: string) => ({ what: `${typed} is no ${kind}` });
-    expect(() => parseCommandLine(["--add-dir", "/a", "--ca-file", "/c", "-p", "x"], { agents, checkPath, firewall: undefined })).toThrow(
+    expect(() => parseCommandLine(["--add-dir", "/a", "--ca-file", "/c", "-p", "x"], { agents, checkPath: refusePath, firewall: undefined })).toThrow(
       /--add-dir \/a is no directory[^]*--ca-file \/c is no file/,
     );
   });

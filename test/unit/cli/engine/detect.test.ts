@@ -66,13 +66,10 @@ test("complains about both engines when neither answers", async () => {
   await expect(detect({ docker: refuse("Cannot connect") })).rejects.toSatisfy((error) => error instanceof EngineError && error.complaints.length === 2);
 });
 
-test.each([
-  { name: "refuses", host: "ssh://box", refused: true },
-  { name: "refuses", host: "tcp://10.0.0.1:2375", refused: true },
-  { name: "takes", host: "unix:///run/user/1000/docker.sock", refused: false },
-  { name: "takes", host: "tcp://127.0.0.1:2375", refused: false },
-])("$name DOCKER_HOST=$host", async ({ host, refused }) => {
-  const run = detect({ docker }, { env: { DOCKER_HOST: host } });
-  if (refused) await expect(run).rejects.toThrow(/another machine/);
-  else expect(await run).toMatchObject({ kind: "docker" });
+test.each(["ssh://box", "tcp://10.0.0.1:2375"])("refuses DOCKER_HOST=%s, since the project is mounted from here", async (host) => {
+  await expect(detect({ docker }, { env: { DOCKER_HOST: host } })).rejects.toThrow(/another machine/);
+});
+
+test.each(["unix:///run/user/1000/docker.sock", "tcp://127.0.0.1:2375"])("takes DOCKER_HOST=%s", async (host) => {
+  expect(await detect({ docker }, { env: { DOCKER_HOST: host } })).toMatchObject({ kind: "docker" });
 });
