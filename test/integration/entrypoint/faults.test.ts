@@ -69,12 +69,14 @@ describe("a start that is killed", () => {
   });
 });
 
-/** `as before`: no rule was made yet, so there is nothing to be closed; the box has no agent to use it. */
+const TARGETS = ["tcp:93.184.220.34:443", "tcp:[2606:2800:220:3::34]:443", "udp:8.8.8.8:53"];
+const CLOSED = ["ECONNREFUSED", "ECONNREFUSED", "EPERM"];
+const UNTOUCHED = ["connected", "connected", "connected"];
+
+/** `as before`: where no rule was made yet there is nothing to be closed, and no agent to use it. */
 async function expectClosed(lab: NamespaceLab, state: "closed" | "as before"): Promise<void> {
-  const targets = ["tcp:93.184.220.34:443", "tcp:[2606:2800:220:3::34]:443", "udp:8.8.8.8:53"];
-  const { stdout } = await lab.exec(reachArgv(targets));
-  const outcomes = parseOutcomes(stdout).map(({ outcome }) => outcome);
-  if (state === "closed") expect(outcomes).toEqual(["ECONNREFUSED", "ECONNREFUSED", "EPERM"]);
+  const { stdout } = await lab.exec(reachArgv(TARGETS));
   const saved = await lab.exec(["iptables-save", "-t", "filter"]);
-  if (state === "as before" && !saved.stdout.includes("AGENTBOX")) expect(outcomes).toEqual(["connected", "connected", "connected"]);
+  const untouched = state === "as before" && !saved.stdout.includes("AGENTBOX");
+  expect(parseOutcomes(stdout).map(({ outcome }) => outcome)).toEqual(untouched ? UNTOUCHED : CLOSED);
 }

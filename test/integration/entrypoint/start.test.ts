@@ -77,13 +77,13 @@ describe("a start", () => {
     expect(run.stderr.match(/LD_PRELOAD/g)).toHaveLength(1);
   });
 
-  const failures: [string, DnsBehaviours, string][] = [
+  const broken: [string, DnsBehaviours, string][] = [
     ["does not exist", { "github.com": { rcode: "NXDOMAIN" } }, "does not exist"],
     ["has no address", { "github.com": { a: [], aaaa: [] } }, "has no address"],
     ["fails", { "github.com": { rcode: "SERVFAIL" } }, "SERVFAIL"],
     ["resolves to a private address only", { "github.com": { a: ["10.0.0.1"], aaaa: ["fd00::1"] } }, "special-purpose"],
   ];
-  it.each(failures)("is refused with 69 when a critical name %s", async (_case, behaviour, words) => {
+  it.each(broken)("is refused with 69 when a critical name %s", async (_case, behaviour, words) => {
     await lab.control.setDns(behaviour);
     const run = await runBox(lab, { ...CRITICAL, command: ["echo", "agent"] });
     expect(failureOf(run)).toMatchObject({ step: "resolving", exitCode: 69 });
