@@ -14,7 +14,7 @@ export function renderCreateArgv(plan: ContainerPlan, engine: EngineTraits): str
     ...(plan.terminal ? ["--interactive", "--tty"] : ["--interactive"]),
     ...renderLabels(plan),
     ...renderSecurity(plan, engine),
-    ...renderProcess(),
+    ...renderProcess(engine),
     ...renderEnvironment(plan),
     ...renderNetwork(plan),
     ...renderMounts(plan, engine),
@@ -44,8 +44,9 @@ function renderSecurity(plan: ContainerPlan, engine: EngineTraits): string[] {
   ];
 }
 
-function renderProcess(): string[] {
+function renderProcess({ hostOptions }: EngineTraits): string[] {
   return [
+    ...hostOptions,
     // Reaps orphans and forwards signals to the agent.
     "--init",
     ...["--restart", "no"],

@@ -33,4 +33,4 @@ export type ContainerPlan = {
 };
 
 /** The traits of an engine that its command line depends on. */
-export type EngineTraits = Pick<Engine, "kind" | "rootless" | "selinux">;
+export type EngineTraits = Pick<Engine, "kind" | "rootless" | "selinux" | "hostOptions">;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type Complaint, EngineError } from "../../policy/errors.ts";
 import { createEngineClient, type EngineClient } from "./client.ts";
 import { type Engine, type EngineKind, engineKinds } from "./engine.ts";
+import { readPodmanOptions } from "./podman-host.ts";
 
 const answerMs = 10_000;
 
@@ -34,7 +35,7 @@ type Answer = { engine: Engine } | { complaint: Complaint };
 async function probeEngine(kind: EngineKind, client: EngineClient): Promise<Answer> {
   try {
     const result = await client.call(["info", "--format", "{{json .}}"], { timeoutMs: answerMs });
-    return readInfo(client, result.stdout) ?? { complaint: explainFailure(kind, result.stderr || result.stdout) };
+    return (await readInfo(client, result.stdout)) ?? { complaint: explainFailure(kind, result.stderr || result.stdout) };
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     return { complaint: error.complaints[0] ?? { what: error.message } };
@@ -53,13 +54,13 @@ const podmanInfo = z.object({
 });
 
 /** A program named docker may be Podman's: what it answers decides, not its name. */
-function readInfo(client: EngineClient, text: string): Answer | undefined {
+async function readInfo(client: EngineClient, text: string): Promise<Answer | undefined> {
   const json = parseJson(text);
   const podman = podmanInfo.safeParse(json);
   if (podman.success) {
     const { host, version } = podman.data;
     const { rootless, selinuxEnabled } = host.security;
-    return { engine: { kind: "podman", client, version: version.Version, rootless, selinux: selinuxEnabled, defaultNetwork: "podman" } };
+    return { engine: { kind: "podman", client, version: version.Version, rootless, selinux: selinuxEnabled, hostOptions: await readPodmanOptions(), defaultNetwork: "podman" } };
   }
   const docker = dockerInfo.safeParse(json);
   if (!docker.success) return undefined;
@@ -74,6 +75,7 @@ function readInfo(client: EngineClient, text: string): Answer | undefined {
       version: docker.data.ServerVersion,
       rootless: traits.some((trait) => trait.startsWith("name=rootless")),
       selinux: traits.some((trait) => trait.startsWith("name=selinux")),
+      hostOptions: [],
       defaultNetwork: "bridge",
     },
   };

@@ -12,6 +12,8 @@ export type Engine = {
   rootless: boolean;
   /** The host labels files, so a box reads the project only with its label check off. */
   selinux: boolean;
+  /** Options that `create` needs on this host. */
+  hostOptions: readonly string[];
   /** A bridge network that a box joins when none is named. */
   defaultNetwork: string;
 };

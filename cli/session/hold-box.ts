@@ -95,7 +95,7 @@ async function runCreated({ host, screen, request, planned, interruption }: Hold
 async function readExitCode(engine: Engine, container: string): Promise<number> {
   const state = await readContainerState(engine, container);
   if (state === undefined) throw new EngineError({ what: `${container} was removed by someone else while it ran`, fix: "start again" });
-  if (state.status === "created") throw explainContainerFailure(engine, state.error);
+  if (state.status === "created") throw explainContainerFailure(engine, state.error || "its own message stands above");
   if (state.status !== "exited" && state.status !== "stopped") {
     throw new EngineError({ what: `the engine's client left the box while it ran (${state.status}); the box was ended`, fix: "see whether the engine was restarted, and start again" });
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { renderCreateArgv } from "../../../../cli/engine/container-argv.ts";
 import type { ContainerPlan, EngineTraits } from "../../../../cli/engine/container-plan.ts";
 
-const docker: EngineTraits = { kind: "docker", rootless: false, selinux: false };
+const docker: EngineTraits = { kind: "docker", rootless: false, selinux: false, hostOptions: [] };
 
 const plan: ContainerPlan = {
   name: "agentbox-1",
@@ -70,6 +70,7 @@ test.each([
   { name: "JSON lines are asked for by the environment", argv: render({ jsonLog: true }), has: "--env AGENTBOX_LOG=json" },
   { name: "labels of files are not checked on a host that labels them", argv: render({}, { selinux: true }), has: "--security-opt label=disable" },
   { name: "a rootless Podman keeps the user's ids", argv: render({}, { kind: "podman", rootless: true }), has: "--userns keep-id" },
+  { name: "what the engine needs on this host is given", argv: render({}, { hostOptions: ["--init-path", "/usr/bin/tini"] }), has: "--init-path /usr/bin/tini --init" },
   { name: "an IPv6 address is published in brackets", argv: render({ ports: [{ address: "::1", host: 1, container: 2, protocol: "udp" }] }), has: "--publish [::1]:1:2/udp" },
 ])("$name", ({ argv, has }) => {
   expect(argv).toContain(has);
