@@ -7,7 +7,8 @@ const ROOT = join(import.meta.dirname, "..");
 /** Runs bats on `files`, all of test/image where none is named, shows its TAP lines and counts them. */
 export async function runBats(files: readonly string[]): Promise<{ passed: number; failed: number; skipped: number }> {
   const chosen = files.length > 0 ? files : globSync("test/image/*.bats", { cwd: ROOT }).toSorted();
-  const bats = execa("bats", ["--formatter", "tap", "--print-output-on-failure", ...chosen], {
+  // npm makes no link for a package that names a directory of programs, and a system's own bats is older.
+  const bats = execa(join(ROOT, "node_modules/bats/bin/bats"), ["--formatter", "tap", "--print-output-on-failure", ...chosen], {
     cwd: ROOT,
     preferLocal: true,
     stdin: "ignore",

@@ -1,0 +1,74 @@
+# What every file of tests in real boxes shares. A project is a fresh directory; `box` runs a command in it.
+
+bats_require_minimum_version 1.13.0
+
+# Makes the directory of a project and enters it.
+make_project() {
+  PROJECT=${1:-$(mktemp -d "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/project-XXXXXX")}
+  mkdir -p "$PROJECT"
+  cd "$PROJECT" || return
+}
+
+# Options of every box: the lab is its internet.
+lab_options() {
+  printf '%s\n' --network "$LAB_NETWORK" --dns "$LAB_DNS"
+}
+
+# box [OPTION…] -- COMMAND…: runs a command in a box whose firewall is on.
+box() {
+  AGENTBOX_FIREWALL=1 "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
+}
+
+# The same box without a firewall: the positive control of every refusal.
+box_off() {
+  AGENTBOX_FIREWALL=0 "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
+}
+
+# Calls the lab's control server: lab GET /questions, lab POST /dns JSON.
+lab() {
+  curl --silent --show-error --fail --unix-socket "$LAB_SOCKET" -X "$1" ${3+--data "$3"} "http://lab$2"
+}
+
+# Containers of the boxes of a project.
+containers_of() {
+  docker ps --all --quiet --filter "label=agentbox.project=${1:-$PROJECT}"
+}
+
+# Waits until a command succeeds, 15 s at most.
+eventually() {
+  local left=150
+  until "$@"; do
+    [ $((left -= 1)) -gt 0 ] || { echo "never came true: $*" >&2; return 1; }
+    sleep 0.1
+  done
+}
+
+# Waits until the project has a box whose agent has written FILE into the project.
+file_appears() {
+  eventually test -e "$1"
+}
+
+# Ends what a set-up left running; bats would wait for it for ever.
+end_background() {
+  local pid
+  for pid in $(jobs -p); do kill "$pid" 2>/dev/null || true; done
+}
+
+assert_equal() {
+  [ "$1" = "$2" ] || { printf 'expected: %s\n     got: %s\n' "$2" "$1" >&2; return 1; }
+}
+
+assert_contains() {
+  case $1 in *"$2"*) ;; *) printf 'expected to hold: %s\n             got: %s\n' "$2" "$1" >&2; return 1 ;; esac
+}
+
+refute_contains() {
+  case $1 in *"$2"*) printf 'expected not to hold: %s\n                 got: %s\n' "$2" "$1" >&2; return 1 ;; esac
+}
+
+# One answer of a box that tried many things: answer FILE NAME, where the lines of FILE are NAME<tab>TEXT.
+answer() {
+  local line
+  line=$(grep -m1 -P "^\Q$2\E\t" "$1") || { echo "nothing about \"$2\" in:" >&2; cat "$1" >&2; return 1; }
+  printf '%s' "${line#*$'\t'}"
+}

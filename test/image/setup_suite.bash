@@ -1,0 +1,51 @@
+# Once for all files: the image, a lab that plays the internet, and the surroundings of the command line under test.
+
+setup_suite() {
+  local root node prepared lab="$BATS_SUITE_TMPDIR/lab.json"
+  root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+  node=$root/node_modules/node/bin/node
+  [ -x "$node" ] || node=node
+  prepared=$("$node" "$root/test/image/test-image.ts")
+
+  # Ends by itself when bats is killed.
+  "$node" "$root/test/image/hold-lab.ts" --image "$(jq -r .image <<<"$prepared")" --for "$BATS_ROOT_PID" --out "$lab" >"$BATS_SUITE_TMPDIR/lab.log" 2>&1 3>&- &
+  echo $! >"$BATS_SUITE_TMPDIR/lab.pid"
+  local left=300
+  until [ -e "$lab" ]; do
+    kill -0 "$(cat "$BATS_SUITE_TMPDIR/lab.pid")" && [ $((left -= 1)) -gt 0 ] || { cat "$BATS_SUITE_TMPDIR/lab.log" >&2; return 1; }
+    sleep 0.1
+  done
+
+  # Nothing of the caller's own settings may steer the command line under test.
+  local name
+  for name in $(compgen -e AGENTBOX_); do unset "$name"; done
+  export AGENTBOX=$root/agentbox NODE=$node ROOT=$root
+  export IMAGE CA_FILE HOME LAB_NETWORK LAB_DNS LAB_DNS6 LAB_GATEWAY LAB_CONTAINER LAB_SOCKET LAB_SSH_KEY LAB_KNOWN_HOSTS
+  IMAGE=$(jq -r .image <<<"$prepared")
+  CA_FILE=$(jq -r .caFile <<<"$prepared")
+  HOME=$(jq -r .home <<<"$prepared")
+  LAB_NETWORK=$(jq -r .network "$lab")
+  LAB_DNS=$(jq -r .dns "$lab")
+  LAB_DNS6=$(jq -r .dns6 "$lab")
+  LAB_GATEWAY=$(jq -r .gateway "$lab")
+  LAB_CONTAINER=$(jq -r .container "$lab")
+  LAB_SOCKET=$(jq -r .socket "$lab")
+  LAB_SSH_KEY=$(jq -r .sshKeyFile "$lab")
+  LAB_KNOWN_HOSTS=$(jq -r .knownHostsFile "$lab")
+}
+
+teardown_suite() {
+  remove_volumes docker
+  local pid
+  pid=$(cat "$BATS_SUITE_TMPDIR/lab.pid")
+  kill "$pid" && wait "$pid" || true
+}
+
+# The volumes of projects that lay in this run's own directories.
+remove_volumes() {
+  local name project
+  "$1" volume ls --quiet --filter label=agentbox.project | while read -r name; do
+    project=$("$1" volume inspect --format '{{index .Labels "agentbox.project"}}' "$name")
+    case $project in "$BATS_RUN_TMPDIR"/*) "$1" volume rm "$name" >/dev/null ;; esac
+  done
+}
