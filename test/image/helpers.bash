@@ -24,6 +24,20 @@ box_off() {
   AGENTBOX_FIREWALL=0 "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
 }
 
+# as_user UID GID COMMAND…: as another user of this machine who may talk to the engine.
+as_user() {
+  local uid=$1 gid=$2
+  shift 2
+  HOME=$USERS/home-$uid setpriv --reuid "$uid" --regid "$gid" --groups "$(stat -Lc %g /var/run/docker.sock)" -- "$@"
+}
+
+# user_box UID GID VERB [OPTION…]: agentbox VERB with the firewall on, as another user, in a project of theirs.
+user_box() {
+  local uid=$1 gid=$2 verb=$3
+  shift 3
+  AGENTBOX_FIREWALL=1 as_user "$uid" "$gid" "$USER_AGENTBOX" "$verb" --agents "claude codex" --ca-file "$USERS/ca.pem" --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
+}
+
 # Calls the lab's control server: lab GET /questions, lab POST /dns JSON.
 lab() {
   curl --silent --show-error --fail --unix-socket "$LAB_SOCKET" -X "$1" ${3+--data "$3"} "http://lab$2"

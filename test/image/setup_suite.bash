@@ -32,6 +32,25 @@ setup_suite() {
   LAB_SOCKET=$(jq -r .socket "$lab")
   LAB_SSH_KEY=$(jq -r .sshKeyFile "$lab")
   LAB_KNOWN_HOSTS=$(jq -r .knownHostsFile "$lab")
+  prepare_users
+}
+
+# Other users need a home, and a product and certificates that they may read.
+prepare_users() {
+  export USERS USER_AGENTBOX=$AGENTBOX
+  USERS=$(mktemp -d /tmp/agentbox-users-XXXXXX)
+  chmod 755 "$USERS"
+  install -m 644 "$CA_FILE" "$USERS/ca.pem"
+  [ "$(id -u)" = 0 ] || return 0
+  local id
+  for id in 1000:1000 1001:1001 501:20; do
+    install -d -m 700 -o "${id%:*}" -g "${id#*:}" "$USERS/home-${id%:*}" "$USERS/projects-${id%:*}"
+  done
+  setpriv --reuid 1001 --regid 1001 --clear-groups test -r "$AGENTBOX" && return
+  mkdir -p "$USERS/product/node_modules"
+  cp -a "$ROOT"/{agentbox,build,allowlists,Dockerfile,scripts,package.json} "$USERS/product"
+  cp -aL "$ROOT/node_modules/node" "$USERS/product/node_modules/node"
+  USER_AGENTBOX=$USERS/product/agentbox
 }
 
 teardown_suite() {
@@ -39,6 +58,7 @@ teardown_suite() {
   local pid
   pid=$(cat "$BATS_SUITE_TMPDIR/lab.pid")
   kill "$pid" && wait "$pid" || true
+  rm -rf "$USERS"
 }
 
 # The volumes of projects that lay in this run's own directories.
@@ -46,6 +66,6 @@ remove_volumes() {
   local name project
   "$1" volume ls --quiet --filter label=agentbox.project | while read -r name; do
     project=$("$1" volume inspect --format '{{index .Labels "agentbox.project"}}' "$name")
-    case $project in "$BATS_RUN_TMPDIR"/*) "$1" volume rm "$name" >/dev/null ;; esac
+    case $project in "$BATS_RUN_TMPDIR"/* | "$USERS"/*) "$1" volume rm "$name" >/dev/null ;; esac
   done
 }
