@@ -96,7 +96,7 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
     seccomp: join(directory, "seccomp.json"),
   };
   // `create --name ""` becomes `run --rm`.
-  return ["run", "--rm", ...renderCreateArgv(plan, { kind: "docker", rootless: false, selinux: false }).slice(3)];
+  return ["run", "--rm", ...renderCreateArgv(plan, { kind: "docker", rootless: false, selinux: false, hostOptions: [] }).slice(3)];
 }
 
 function renderWords(names: readonly string[]): string {
