@@ -34,9 +34,9 @@ setup_file() {
     --security-opt systempaths=unconfined --volume "$PWD:/f" --entrypoint sh "$IMAGE" -c "$script"
 
   script='python3 attacks.py >attacks; sh planted.sh >planted; bash state.sh >state; find / -xdev -perm /6000 -type f >setuid 2>/dev/null; command -v sudo su doas pkexec >climbers; true'
-  (cd "$USERS/projects-1000/hold-user" && user_box 1000 1000 run -- bash -c "$script")
-  (cd "$USERS/projects-1000/hold-admin" && chmod 777 . && user_box 1000 1000 shell --admin -- bash -c "$script")
-  (cd "$USERS/projects-1000/hold-root" && chown 0:0 . && box -- bash -c "$script")
+  (cd "$USERS/projects-1000/hold-user" && user_box 1000 1000 run -- sh -c "$script")
+  (cd "$USERS/projects-1000/hold-admin" && chmod 777 . && user_box 1000 1000 shell --admin -- sh -c "$script")
+  (cd "$USERS/projects-1000/hold-root" && chown 0:0 . && box -- sh -c "$script")
 }
 
 setup() {
