@@ -133,7 +133,7 @@ function pipeEngine(program: string, argv: readonly string[]): EnginePipe {
     stdin: child.stdin,
     stdout: child.stdout,
     ended: child.then((result) => result.exitCode ?? null),
-    end: () => void child.kill(),
+    end: () => killGroup(child.pid, "SIGTERM"),
   };
 }
 

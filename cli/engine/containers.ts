@@ -34,11 +34,6 @@ export async function signalContainer(engine: Engine, name: string, signal: stri
   await engine.client.call(["kill", "--signal", signal, name]);
 }
 
-/** Asks the agent to end (SIGTERM), and ends it after `seconds`. */
-export async function stopContainer(engine: Engine, name: string, seconds: number): Promise<void> {
-  await engine.client.call(["stop", "-t", String(seconds), name], { timeoutMs: (seconds + 20) * 1_000 });
-}
-
 /** Removes a container whatever its state, with its anonymous volumes. True when it is gone. */
 export async function removeContainer(engine: Engine, name: string): Promise<boolean> {
   const result = await engine.client.call(["rm", "--force", "--volumes", name], { timeoutMs: 30_000 });

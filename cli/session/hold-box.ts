@@ -1,7 +1,7 @@
 import { EngineError, FirewallError } from "../../policy/errors.ts";
 import { runAttached } from "../engine/attach.ts";
 import type { ContainerPlan } from "../engine/container-plan.ts";
-import { createContainer, readContainerState, removeContainer, signalContainer, stopContainer } from "../engine/containers.ts";
+import { createContainer, readContainerState, removeContainer, signalContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
 import { explainContainerFailure } from "../engine/failure.ts";
 import { stopTimeoutSeconds } from "../engine/security.ts";
@@ -73,7 +73,8 @@ async function runCreated({ host, screen, request, planned, interruption }: Hold
   let replaced: string | undefined;
   const unwatch = workspace.watch((reason) => {
     replaced = reason;
-    void stopContainer(engine, container, stopTimeoutSeconds).catch(() => undefined);
+    // At once, without time to end in: the agent could use it to write what is no longer protected.
+    void signalContainer(engine, container, "SIGKILL").catch(() => undefined);
   });
   const { callback } = request;
   const endRelay = callback?.onLoopback === true ? await relayCallback({ engine, container, port: callback.port, user }) : () => {};

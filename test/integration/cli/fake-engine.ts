@@ -28,17 +28,28 @@ export class FakeEngine {
   }
 
   start(argv: readonly string[], env: Readonly<Record<string, string>> = {}): { child: ChildProcess; outcome: Promise<Outcome> } {
-    const child = spawn(process.execPath, [path.join(repository, "cli/main.ts"), ...argv], {
+    return this.#spawn(process.execPath, [path.join(repository, "cli/main.ts"), ...argv], env);
+  }
+
+  #spawn(file: string, argv: readonly string[], env: Readonly<Record<string, string>>): { child: ChildProcess; outcome: Promise<Outcome> } {
+    const child = spawn(file, argv, {
       cwd: this.project,
       env: { PATH: `${path.join(import.meta.dirname, "fixtures")}:${process.env["PATH"]}`, HOME: this.home, FAKE: this.#fake, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
     });
+    if (file !== "script") child.stdin.end();
     let stdout = "";
     let stderr = "";
     child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
     const outcome = once(child, "close").then(() => ({ code: child.exitCode, signal: child.signalCode, stdout, stderr }));
     return { child, outcome };
+  }
+
+  /** Runs with a terminal as stdin and stdout, one that cannot move its cursor, so that the steps are lines. */
+  startOnTerminal(argv: readonly string[]): { child: ChildProcess; outcome: Promise<Outcome> } {
+    const command = [process.execPath, path.join(repository, "cli/main.ts"), ...argv].map((word) => `'${word}'`).join(" ");
+    return this.#spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], { TERM: "dumb" });
   }
 
   async run(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
