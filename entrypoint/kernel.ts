@@ -5,7 +5,7 @@ import type { RunCommand } from "./commands.ts";
 import { renderEmptySets } from "./render-ipset.ts";
 import { FAMILIES, type Plan } from "./rule.ts";
 
-export type Backend = "ipset" | "nft";
+type Backend = "ipset" | "nft";
 
 /** What the kernel of this box can do, found by doing it. */
 export type Kernel = {

@@ -26,7 +26,7 @@ export function writePlainLines(fd: number): (event: BootEvent) => void {
   };
 }
 
-export function renderLine(event: BootEvent): string | undefined {
+function renderLine(event: BootEvent): string | undefined {
   switch (event.event) {
     case "start":
     case "progress":

@@ -23,7 +23,7 @@ export type Match = {
 };
 
 /** `tcp-reset` needs `protocol: "tcp"`; `reject` answers with ICMP administratively prohibited. */
-export type Verdict = "accept" | "drop" | "reject" | "tcp-reset";
+type Verdict = "accept" | "drop" | "reject" | "tcp-reset";
 
 export type Rule = { why: string; match: Match; verdict: Verdict };
 

@@ -5,7 +5,7 @@ import { EngineError } from "../../policy/errors.ts";
 export type EngineResult = { exitCode: number | null; stdout: string; stderr: string };
 
 /** Every call but an attached session has a time limit, since a daemon may stop answering at any time. */
-export type CallOptions = {
+type CallOptions = {
   /** 0 for none. */
   timeoutMs?: number;
   /** Ends the call early, for a build or a pull that the user interrupts. */
@@ -26,13 +26,13 @@ export type EngineClient = {
   pipe(argv: readonly string[]): EnginePipe;
 };
 
-export type InheritOptions = {
+type InheritOptions = {
   /** `group`: the terminal's own process group, so that a change of its size arrives; `apart`: Ctrl-C is ours alone. */
   signals: "group" | "apart";
   stdin: boolean;
 };
 
-export type EnginePipe = {
+type EnginePipe = {
   stdin: NodeJS.WritableStream;
   stdout: NodeJS.ReadableStream;
   ended: Promise<number | null>;

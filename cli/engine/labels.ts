@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EngineError } from "../../policy/errors.ts";
 import type { Engine } from "./engine.ts";
 
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
 /** Kinds of things that carry our labels, with the engine's words to list and to read them. */
 const kinds = {

@@ -7,7 +7,7 @@ import { EngineError } from "../../policy/errors.ts";
 type ContextSource = { pattern: string; into?: string };
 
 /** Everything of the product that the image is made of; nothing else of the checkout reaches the builder. */
-export const contextSources: readonly ContextSource[] = [
+const contextSources: readonly ContextSource[] = [
   { pattern: "Dockerfile" },
   { pattern: "build/entrypoint*.mjs", into: "" },
   { pattern: "build/install-agents.mjs", into: "" },
@@ -16,7 +16,7 @@ export const contextSources: readonly ContextSource[] = [
 ];
 
 /** Directory of the context with the site's certificates; it is there even when there are none. */
-export const caDirectory = "ca";
+const caDirectory = "ca";
 
 export type ContextFile = { path: string; content: Buffer; executable: boolean };
 
