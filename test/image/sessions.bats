@@ -1,0 +1,158 @@
+# Sessions side by side, and what is left of one that ends in an unusual way: nothing.
+load helpers
+
+setup() { make_project; }
+teardown() { end_background; }
+
+# start COMMAND…: a box in the background; BOX is the process of the command line itself.
+start() {
+  (AGENTBOX_FIREWALL=1 exec env --default-signal "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- "$@" </dev/null >>log 2>&1 3>&-) &
+  BOX=$!
+}
+
+# Waits for the command line; CODE is its exit code.
+ended() {
+  CODE=0
+  wait "$BOX" || CODE=$?
+}
+
+session_of() { docker inspect --format '{{index .Config.Labels "agentbox.session"}}' "$(containers_of)"; }
+
+nothing_left() {
+  assert_equal "$(containers_of)" ""
+  assert_equal "$(find "$HOME/.agentbox/sessions" -mindepth 1)" ""
+  local extra
+  extra=$(ls -A | grep -v -e '^log$' -e '^up$' -e '^caught$' -e '^[0-9]*$' || true)
+  assert_equal "$extra" "${1-}"
+}
+
+@test "case 35: two sessions in one project run side by side" {
+  start sh -c 'touch up; timeout 20 sh -c "until [ -e second ]; do sleep 0.05; done"; rm second; exit 11'
+  file_appears up
+  run -12 box -- sh -c 'touch second; timeout 20 sh -c "while [ -e second ]; do sleep 0.05; done"; exit 12' </dev/null
+  ended
+  assert_equal "$CODE" 11
+  nothing_left
+}
+
+@test "case 35: five sessions in five projects start at once, none meets another" {
+  local number boxes=() codes=()
+  for number in 1 2 3 4 5; do
+    mkdir "$PROJECT/$number"
+    (cd "$PROJECT/$number" && start sh -c "node -e 'require(\"node:net\").createServer().listen(3000)' & touch up; timeout 30 sh -c 'until [ -e go ]; do sleep 0.1; done'; curl -sS -o /dev/null https://github.com/ && exit 2$number" && ended; exit "$CODE") 3>&- &
+    boxes+=($!)
+  done
+  for number in 1 2 3 4 5; do file_appears "$PROJECT/$number/up"; done
+  touch "$PROJECT"/{1,2,3,4,5}/go
+  local code
+  for number in "${boxes[@]}"; do code=0; wait "$number" || code=$?; codes+=("$code"); done
+  assert_equal "${codes[*]}" "21 22 23 24 25"
+}
+
+# A signal of the command line reaches the agent, which has time to end; everything is removed.
+ends_with() {
+  start sh -c "trap 'echo $1 >caught; exit 5' $1; touch up; while :; do sleep 0.1; done"
+  file_appears up
+  kill -s "$1" "$BOX"
+  ended
+  assert_equal "$CODE" "$2"
+  assert_equal "$(cat caught)" "$1"
+  assert_contains "$(cat log)" "ended by SIG$1"
+  nothing_left
+}
+bats_test_function --description "case 36: SIGTERM of the command line reaches the agent and leaves nothing" -- ends_with TERM 143
+bats_test_function --description "case 36: SIGHUP of the command line reaches the agent and leaves nothing" -- ends_with HUP 129
+bats_test_function --description "case 36: SIGINT of the command line reaches the agent and leaves nothing" -- ends_with INT 130
+
+@test "case 36: a second signal ends an agent that does not listen" {
+  start sh -c "trap '' TERM; touch up; while :; do sleep 0.1; done"
+  file_appears up
+  kill -TERM "$BOX"
+  sleep 0.3
+  local started=$SECONDS
+  kill -TERM "$BOX"
+  ended
+  assert_equal "$CODE" 143
+  [ $((SECONDS - started)) -lt 5 ]
+  nothing_left
+}
+
+# The command line is killed after so many seconds: before, while and after it makes the container.
+survives_kill_after() {
+  git init -q .
+  start sleep 60
+  sleep "$1"
+  kill -KILL "$BOX"
+  ended
+  assert_equal "$CODE" 137
+  run -0 box -- true </dev/null
+  nothing_left .git
+  assert_equal "$(ls .git/commondir .git/config.worktree .vscode .devcontainer .claude .agentbox 2>/dev/null)" ""
+  git status >/dev/null
+}
+for delay in 0.1 0.3 0.45 0.6 1.2; do
+  bats_test_function --description "case 36: of a command line killed by SIGKILL after $delay s nothing is left after the next start" -- survives_kill_after "$delay"
+done
+
+@test "case 36: cleanup removes a killed session and what belongs to projects that are gone" {
+  start sleep 60
+  eventually test -n "$(containers_of; sleep 1; containers_of)"
+  kill -KILL "$BOX"
+  ended
+  local volumes
+  volumes=$(docker volume ls --quiet --filter "label=agentbox.project=$PROJECT" | wc -l)
+  [ "$volumes" -ge 2 ]
+  cd /
+  rm -rf "$PROJECT"
+  run -0 "$AGENTBOX" cleanup
+  assert_contains "$output" "killed session"
+  assert_equal "$(containers_of)" ""
+  assert_equal "$(docker volume ls --quiet --filter "label=agentbox.project=$PROJECT")" ""
+  mkdir "$PROJECT"
+}
+
+@test "docker stop gives the agent its SIGTERM, and its exit code comes through" {
+  start sh -c "trap 'echo TERM >caught; exit 9' TERM; touch up; while :; do sleep 0.1; done"
+  file_appears up
+  docker stop --time 5 "$(containers_of)" >/dev/null
+  ended
+  assert_equal "$CODE" 9
+  assert_equal "$(cat caught)" TERM
+  nothing_left
+}
+
+@test "case 36: a box that someone else removes ends the command line with 69" {
+  start sh -c 'touch up; sleep 60'
+  file_appears up
+  docker rm --force "$(containers_of)" >/dev/null
+  ended
+  assert_equal "$CODE" 69
+  nothing_left
+}
+
+@test "a box ends within half a second of its command" {
+  local best=9 took
+  for _ in 1 2 3; do
+    box -- sh -c 'date +%s.%N >end' </dev/null 2>/dev/null
+    took=$(jq -n "$(date +%s.%N) - $(cat end)")
+    best=$(jq -n "[$best, $took] | min")
+  done
+  rm end
+  jq -en "$best < 0.5" || { echo "it took $best s" >&2; return 1; }
+}
+
+@test "case 37: a path with spaces, quotes, commas and letters of all kinds" {
+  make_project "$PROJECT/my \"próject\", it's: ✓"
+  run -0 --separate-stderr box -- sh -c 'pwd; echo inside >file' </dev/null
+  assert_equal "$output" "$PWD"
+  assert_equal "$(cat file)" inside
+  nothing_left file
+}
+
+@test "case 37: a symlinked project works under its real path and under the name that was typed" {
+  mkdir "$PROJECT/real"
+  ln -s real "$PROJECT/link"
+  cd "$PROJECT/link"
+  run -0 --separate-stderr box -- sh -c 'pwd -P; echo inside >file; cat "$0/file"' "$PROJECT/link" </dev/null
+  assert_equal "$output" "$PROJECT/real"$'\ninside'
+}
