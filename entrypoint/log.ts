@@ -3,23 +3,15 @@ import type { BootEvent } from "../policy/boot-event.ts";
 
 export type Log = (event: BootEvent) => void;
 
-/**
- * Makes the log of a start: `sinks` get every event as text. Writing is synchronous on purpose: Node's
- * streams would leave the agent with non-blocking descriptors after the exec.
- */
-export function makeLog(sinks: readonly ((event: BootEvent) => void)[]): Log {
-  return (event) => {
-    for (const sink of sinks) sink(event);
-  };
-}
+// Writing is synchronous on purpose: Node's streams would leave the agent with non-blocking descriptors.
 
 /** One JSON line an event on descriptor `fd`. */
-export function writeJsonLines(fd: number): (event: BootEvent) => void {
+export function writeJsonLines(fd: number): Log {
   return (event) => writeAll(fd, `${JSON.stringify(event)}\n`);
 }
 
 /** One plain line for each step that ended, each warning and the outcome, on descriptor `fd`. */
-export function writePlainLines(fd: number): (event: BootEvent) => void {
+export function writePlainLines(fd: number): Log {
   return (event) => {
     const line = renderLine(event);
     if (line !== undefined) writeAll(fd, `agentbox: ${line}\n`);

@@ -1,11 +1,11 @@
-import { openSync, readFileSync } from "node:fs";
+import { existsSync, openSync, readFileSync } from "node:fs";
 import { BOX_SPEC_PATH, type BoxSpec, boxSpecSchema, LAUNCH_DIR, PROGRESS_FILE } from "../policy/box-spec.ts";
 import { ConfigError, FirewallError, KnownError } from "../policy/errors.ts";
 import { boot, StepError } from "./boot.ts";
 import { runCommand } from "./commands.ts";
 import { awaitHandOver, execAgent } from "./exec-agent.ts";
 import { ALLOWLIST_DIR } from "./load-policy.ts";
-import { type Log, makeLog, writeJsonLines, writePlainLines } from "./log.ts";
+import { type Log, writeJsonLines, writePlainLines } from "./log.ts";
 import { linkLogins } from "./login.ts";
 
 const STDERR = 2;
@@ -16,11 +16,10 @@ export async function main(): Promise<void> {
   process.exitCode = 70;
   // Files made from here on are readable by others unless they say so; the agent inherits the usual mask.
   process.umask(0o022);
-  let log: Log = makeLog([chooseLines()]);
+  const progress = existsSync(LAUNCH_DIR) ? `${LAUNCH_DIR}/${PROGRESS_FILE}` : undefined;
+  const log = progress === undefined ? chooseLines() : writeJsonLines(openSync(progress, "ax", 0o644));
   try {
     const spec = readBoxSpec();
-    const progress = spec.launch ? `${LAUNCH_DIR}/${PROGRESS_FILE}` : undefined;
-    if (progress !== undefined) log = makeLog([writeJsonLines(openSync(progress, "ax", 0o644))]);
     await prepare(spec, log);
     if (progress !== undefined) await awaitHandOver(progress);
     execAgent(spec);
@@ -61,7 +60,7 @@ function readBoxSpec(): BoxSpec {
   return parsed.data;
 }
 
-function chooseLines(): ReturnType<typeof writePlainLines> {
+function chooseLines(): Log {
   return process.env["AGENTBOX_LOG"] === "json" ? writeJsonLines(STDERR) : writePlainLines(STDERR);
 }
 

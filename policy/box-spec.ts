@@ -8,7 +8,7 @@ import { z } from "zod";
 export const BOX_SPEC_PATH = "/run/agentbox/box.json";
 
 /**
- * Directory shared with the command line while the launch screen is up. The entrypoint appends boot
+ * Directory shared with the command line while the launch screen is up, and there only then. The entrypoint appends boot
  * events to `progress.jsonl` there and starts the agent when the command line has removed that file:
  * only then is the terminal the agent's.
  */
@@ -53,8 +53,6 @@ export const boxSpecSchema = z.strictObject({
   gateways: z.array(z.string()),
   /** Credential files below the home that all projects share; each becomes a link into LOGIN_DIR. */
   logins: z.array(z.string().min(1)).optional(),
-  /** Whether the launch screen waits at LAUNCH_DIR for the hand-over. */
-  launch: z.boolean(),
 });
 
 export type BoxSpec = z.infer<typeof boxSpecSchema>;

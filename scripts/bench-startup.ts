@@ -122,7 +122,6 @@ function makeSpec(lab: DockerLab, firewall: boolean): BoxSpec {
     dns: { upstreams: [lab.dns] },
     published: [],
     gateways: [],
-    launch: false,
   };
 }
 

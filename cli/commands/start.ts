@@ -30,7 +30,7 @@ export function requestBox(command: BoxCommand): BoxRequest {
 }
 
 /** The box is the sandbox: an agent works without asking in every box, as the start says when the firewall is off. */
-export function renderAgentCommand(profile: AgentProfile, firewall: boolean, args: readonly string[]): string[] {
+function renderAgentCommand(profile: AgentProfile, firewall: boolean, args: readonly string[]): string[] {
   return [...profile.command, ...profile.fullPermissionArgs, ...(firewall ? profile.firewalledArgs : []), ...args];
 }
 

@@ -15,6 +15,8 @@ export const FIXED: Readonly<Record<string, string>> = {
 export const CACHES: Readonly<Record<string, string>> = {
   HISTFILE: `${BOX_CACHE}/shell_history`,
   npm_config_cache: `${BOX_CACHE}/npm`,
+  // Nobody in a box can follow the advice to update npm.
+  npm_config_update_notifier: "false",
   // Where `npm install -g` can write: the image is read-only.
   npm_config_prefix: `${BOX_HOME}/.local`,
   PIP_CACHE_DIR: `${BOX_CACHE}/pip`,

@@ -16,12 +16,11 @@ export type BoxSpecInput = {
   upstreams: readonly string[];
   gateways: readonly string[];
   ports: readonly PortMapping[];
-  terminal: boolean;
 };
 
 /** Puts together what the entrypoint is told. */
 export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
-  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports, terminal } = input;
+  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports } = input;
   return {
     version: 1,
     session,
@@ -37,6 +36,5 @@ export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
     published: ports.map(({ container, protocol }) => ({ port: container, protocol })),
     gateways: [...gateways],
     logins: [...profile.credentials],
-    launch: terminal,
   };
 }

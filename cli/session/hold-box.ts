@@ -46,8 +46,8 @@ export async function holdBox(holding: Holding): Promise<number> {
 async function planContainer({ host, request, planned, image }: Holding, session: Session, { mounts }: OpenWorkspace): Promise<ContainerPlan> {
   const { network, workspace, stateMounts, engine, ports, upstreams, gateways, user, command, env } = planned;
   const { id, container, owner } = session.record;
-  const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports, terminal: host.terminal });
-  const sessionMounts = await writeSessionFiles(session, spec);
+  const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports });
+  const sessionMounts = await writeSessionFiles({ session, spec, terminal: host.terminal });
   await labelVolumes(engine, stateMounts, workspace.project);
   return {
     name: container,

@@ -41,14 +41,14 @@ export async function openSession(agentboxHome: string, facts: Pick<SessionRecor
 }
 
 /** Writes what the engine and the box read, and returns the mounts that carry it into the box. */
-export async function writeSessionFiles(session: Session, spec: BoxSpec): Promise<Mount[]> {
+export async function writeSessionFiles({ session, spec, terminal }: { session: Session; spec: BoxSpec; terminal: boolean }): Promise<Mount[]> {
   const specFile = path.join(session.directory, "box.json");
   // Root in the box may not read the files of others, so others may; the directories above keep the host's users out.
   await writeWhole(specFile, JSON.stringify(spec), 0o644);
   await chmod(specFile, 0o644);
   await writeWhole(session.seccomp, JSON.stringify(buildSeccompProfile()), 0o600);
   const mounts: Mount[] = [{ kind: "bind", source: specFile, target: BOX_SPEC_PATH, readOnly: true }];
-  if (!spec.launch) return mounts;
+  if (!terminal) return mounts;
   await mkdir(session.launchDirectory, { recursive: true });
   await chmod(session.launchDirectory, 0o777);
   return [...mounts, { kind: "bind", source: session.launchDirectory, target: LAUNCH_DIR, readOnly: false }];

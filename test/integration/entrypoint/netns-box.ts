@@ -102,7 +102,6 @@ function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {
     dns: { upstreams: [] },
     published: [],
     gateways: [],
-    launch: false,
     ...spec,
   };
 }

@@ -16,7 +16,6 @@ const SPEC: BoxSpec = {
   dns: { upstreams: [] },
   published: [],
   gateways: [],
-  launch: false,
 };
 
 const DROP = ["--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs", "--"];

@@ -45,13 +45,11 @@ test("the specification is one that the box accepts, and carries the environment
     upstreams: ["10.0.0.1"],
     gateways: ["172.17.0.1"],
     ports: [{ address: "127.0.0.1", host: 8080, container: 80, protocol: "udp" }],
-    terminal: true,
   });
   expect(boxSpecSchema.parse(spec)).toMatchObject({
     agent: { name: "codex", critical: profile.critical },
     user: { uid: 501, gid: 20, home: "/home/agent" },
     published: [{ port: 80, protocol: "udp" }],
     env: { NODE_OPTIONS: "--require=/x" },
-    launch: true,
   });
 });
