@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { execa } from "execa";
+import { execa, ExecaError } from "execa";
 import { z } from "zod";
 import { KnownError } from "../policy/errors.ts";
+import { prepareTestImage, TEST_AGENTS } from "../test/image/test-image.ts";
 import { ensureEngine, provision, TEST_NEEDS } from "./provision.ts";
 import { runBats } from "./run-bats.ts";
 
@@ -21,7 +22,8 @@ async function main(): Promise<boolean> {
   await run("npm", ["run", "--silent", "build"]);
   await run("npm", ["run", "--silent", "types"]);
   await run("npm", ["run", "--silent", "lint"]);
-  const unit = await runVitest();
+  const { image: testImage } = await prepareTestImage({ agents: TEST_AGENTS });
+  const unit = await runVitest(testImage);
   const image = await runBats([]);
   const counts = { passed: unit.passed + image.passed, failed: unit.failed + image.failed, skipped: unit.skipped + image.skipped };
   const skipped = counts.skipped === 0 ? "" : `, ${counts.skipped} skipped`;
@@ -35,9 +37,10 @@ async function run(file: string, argv: readonly string[]): Promise<void> {
 
 const reportSchema = z.object({ numPassedTests: z.int(), numFailedTests: z.int(), numPendingTests: z.int(), numTodoTests: z.int(), success: z.boolean() });
 
-async function runVitest(): Promise<Counts> {
+async function runVitest(image: string): Promise<Counts> {
+  rmSync(REPORT, { force: true });
   const argv = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${REPORT}`];
-  await execa("vitest", argv, { cwd: ROOT, stdio: "inherit", preferLocal: true, reject: false });
+  await execa("vitest", argv, { cwd: ROOT, stdio: "inherit", preferLocal: true, reject: false, env: { AGENTBOX_TEST_IMAGE: image } });
   const report = reportSchema.parse(JSON.parse(readFileSync(REPORT, "utf8")));
   // A file that does not even load has no tests to count, but it has failed.
   const failed = report.success ? report.numFailedTests : Math.max(1, report.numFailedTests);
@@ -47,7 +50,7 @@ async function runVitest(): Promise<Counts> {
 try {
   process.exitCode = (await main()) ? 0 : 1;
 } catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
+  if (!(error instanceof KnownError || error instanceof ExecaError)) throw error;
+  process.stderr.write(`${error instanceof ExecaError ? error.shortMessage : error.message}\n`);
+  process.exitCode = 1;
 }
