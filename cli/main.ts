@@ -134,5 +134,7 @@ function print(text: string): void {
   process.stdout.write(text);
 }
 
+// A terminal that was closed, or a reader that went away, must not stop the tidying up: what nobody sees is not said.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 enableCompileCache(path.join(homedir(), ".cache", "agentbox", "compile"));
 process.exitCode = await main(process.argv.slice(2));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { EngineError } from "../../policy/errors.ts";
 import { renderCreateArgv } from "./container-argv.ts";
@@ -34,10 +35,20 @@ export async function signalContainer(engine: Engine, name: string, signal: stri
   await engine.client.call(["kill", "--signal", signal, name]);
 }
 
-/** Removes a container whatever its state, with its anonymous volumes. True when it is gone. */
+const removalPollMs = 100;
+const removalTries = 100;
+
+/**
+ * Removes a container whatever its state, with its anonymous volumes. True when it is gone. Two may ask at
+ * once (a second signal, the sweep of another start); the engine refuses the later one while it is at it.
+ */
 export async function removeContainer(engine: Engine, name: string): Promise<boolean> {
-  const result = await engine.client.call(["rm", "--force", "--volumes", name], { timeoutMs: 30_000 });
-  return result.exitCode === 0 || /no such container|no container with name/i.test(result.stderr);
+  for (let tries = 0; tries < removalTries; tries += 1) {
+    const result = await engine.client.call(["rm", "--force", "--volumes", name], { timeoutMs: 30_000 });
+    if (!/already in progress/i.test(result.stderr)) return result.exitCode === 0 || /no such container|no container with name/i.test(result.stderr);
+    await sleep(removalPollMs);
+  }
+  return false;
 }
 
 const stateSchema = z.object({
