@@ -149,10 +149,12 @@ done
   nothing_left file
 }
 
-@test "case 37: a symlinked project works under its real path and under the name that was typed" {
+@test "case 37: a symlinked project works under its real path, and the start says so" {
   mkdir "$PROJECT/real"
   ln -s real "$PROJECT/link"
   cd "$PROJECT/link"
-  run -0 --separate-stderr box -- sh -c 'pwd -P; echo inside >file; cat "$0/file"' "$PROJECT/link" </dev/null
-  assert_equal "$output" "$PROJECT/real"$'\ninside'
+  run -0 --separate-stderr box -- sh -c 'pwd -P; echo inside >file' </dev/null
+  assert_equal "$output" "$PROJECT/real"
+  assert_contains "$stderr" "\"$PROJECT/link\" is a link: the box has the project at \"$PROJECT/real\""
+  assert_equal "$(cat "$PROJECT/link/file")" inside
 }
