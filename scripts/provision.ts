@@ -46,12 +46,27 @@ export async function provision(needs: readonly Need[]): Promise<void> {
   await execa("apt-get", ["-q", "install", "--yes", "--no-install-recommends", ...packages], options);
 }
 
-/** Makes sure that a container engine answers: installs and starts Docker where none does. Returns its name. */
+/** Makes sure that a container engine answers: Docker, or else Podman, or else Docker is installed and started. Returns its name. */
 export async function ensureEngine(): Promise<"docker" | "podman"> {
-  for (const engine of ["docker", "podman"] as const) if (await answers(engine)) return engine;
+  if ((await answers("docker")) || !(await answers("podman"))) {
+    await ensureDocker();
+    return "docker";
+  }
+  return "podman";
+}
+
+/** Makes sure that Docker answers: installs and starts it where it does not. */
+export async function ensureDocker(): Promise<void> {
+  if (await answers("docker")) return;
+  if (isInstalled("docker") && (process.platform !== "linux" || process.getuid?.() !== 0)) {
+    throw new EngineError({
+      what: "Docker is installed but does not answer",
+      expected: "a daemon that this user may talk to",
+      fix: "start Docker, or see whether your user may use its socket (group docker)",
+    });
+  }
   await provision(ENGINE_NEEDS);
   await startDocker();
-  return "docker";
 }
 
 async function startDocker(): Promise<void> {
@@ -61,7 +76,7 @@ async function startDocker(): Promise<void> {
   } else {
     const log = "/var/log/agentbox-dockerd.log";
     const output = openSync(log, "a");
-    const daemon = spawn("dockerd", [], { detached: true, stdio: ["ignore", output, output] });
+    const daemon = spawn("dockerd", [], { detached: true, stdio: ["ignore", output, output], env: { ...process.env, PATH: searchPath() } });
     daemon.unref();
     say(`starting Docker: dockerd, process ${daemon.pid}, log in ${log}; it stays when this ends`);
   }
@@ -79,8 +94,14 @@ async function answers(engine: string): Promise<boolean> {
 }
 
 function isInstalled(program: string): boolean {
-  const path = `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
-  return path.split(":").some((dir) => dir !== "" && existsSync(`${dir}/${program}`));
+  return searchPath()
+    .split(":")
+    .some((dir) => dir !== "" && existsSync(`${dir}/${program}`));
+}
+
+/** A login of root need not have the directories of system programs in its PATH. */
+function searchPath(): string {
+  return `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
 }
 
 function say(text: string): void {

@@ -4,7 +4,7 @@ import { execa, ExecaError } from "execa";
 import { z } from "zod";
 import { KnownError } from "../policy/errors.ts";
 import { prepareTestImage, TEST_AGENTS } from "../test/image/test-image.ts";
-import { ensureEngine, provision, TEST_NEEDS } from "./provision.ts";
+import { ensureDocker, provision, TEST_NEEDS } from "./provision.ts";
 import { runBats } from "./run-bats.ts";
 
 /**
@@ -18,7 +18,7 @@ const REPORT = join(ROOT, "build/vitest.json");
 
 async function main(): Promise<boolean> {
   await provision(TEST_NEEDS);
-  await ensureEngine();
+  await ensureDocker();
   await run("npm", ["run", "--silent", "build"]);
   await run("npm", ["run", "--silent", "types"]);
   await run("npm", ["run", "--silent", "lint"]);
