@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { EngineError, KnownError, UsageError } from "../policy/errors.ts";
+import { EngineError, UsageError } from "../policy/errors.ts";
+import { runScript } from "./edge.ts";
 
 /**
  * Makes an image that stands in for node:24-bookworm-slim where no image registry can be reached: Debian by
@@ -114,10 +115,4 @@ function say(text: string): void {
   process.stderr.write(`base image: ${text}\n`);
 }
 
-try {
-  await main();
-} catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
-}
+await runScript(main);

@@ -3,9 +3,10 @@ import { cpus } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { decide } from "../policy/decide.ts";
-import { KnownError, UsageError } from "../policy/errors.ts";
+import { UsageError } from "../policy/errors.ts";
 import { parseTarget } from "../policy/entry.ts";
 import { buildPolicy, type Policy, type RuleInput } from "../policy/policy.ts";
+import { runScript } from "./edge.ts";
 import { measureInterleaved, renderTable, summarize, type Summary } from "./measure.ts";
 
 // Measures case 42 of the acceptance list: how the time of a decision depends on the number of rules.
@@ -103,10 +104,4 @@ function render(results: readonly Result[], rounds: number): string {
   return `Time per decision over ${HOSTS.toLocaleString("en")} distinct hosts, ${rounds} interleaved rounds\n\n${renderTable([head, ...rows])}`;
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
-}
+await runScript(() => main(process.argv.slice(2)));

@@ -8,9 +8,10 @@ import type { ContainerPlan } from "../cli/engine/container-plan.ts";
 import { buildSeccompProfile } from "../cli/engine/seccomp-profile.ts";
 import type { Mount } from "../cli/mount.ts";
 import { BOX_SPEC_PATH, type BoxSpec } from "../policy/box-spec.ts";
-import { KnownError, UsageError } from "../policy/errors.ts";
+import { UsageError } from "../policy/errors.ts";
 import { type DockerLab, startDockerLab } from "../test/lab/docker.ts";
 import { syntheticName } from "../test/lab/zone.ts";
+import { runScript } from "./edge.ts";
 import { type Case, measureInterleaved, renderTable, summarize, type Summary } from "./measure.ts";
 
 /**
@@ -158,10 +159,4 @@ function report({ rounds, json }: Options, summaries: ReadonlyMap<string, Summar
   writeFileSync(json, `${JSON.stringify(document, undefined, 2)}\n`);
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
-}
+await runScript(() => main(process.argv.slice(2)));

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { parseRange, type Range } from "../policy/address.ts";
-import { ConfigError, KnownError, UsageError, type Complaint } from "../policy/errors.ts";
+import { ConfigError, UsageError, type Complaint } from "../policy/errors.ts";
 import { quote } from "../policy/parsed.ts";
 import { parseGithubFile } from "../policy/services-file.ts";
+import { runScript } from "./edge.ts";
 
 // Exit codes: 0 equal, 1 different, 64 wrong arguments, 78 a file that cannot be read or understood.
 
@@ -92,10 +93,4 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-try {
-  process.exitCode = main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
-}
+await runScript(async () => main(process.argv.slice(2)));

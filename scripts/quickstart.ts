@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { z } from "zod";
-import { KnownError } from "../policy/errors.ts";
 import { prepareTestImage } from "../test/image/test-image.ts";
 import { type DockerLab, startDockerLab } from "../test/lab/docker.ts";
+import { runScript } from "./edge.ts";
 import { renderTable } from "./measure.ts";
 import { ensureEngine } from "./provision.ts";
 
@@ -93,10 +93,4 @@ function say(text: string): void {
   process.stderr.write(`quickstart: ${text}\n`);
 }
 
-try {
-  process.exitCode = (await main()) ? 0 : 1;
-} catch (error) {
-  if (!(error instanceof KnownError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = error.exitCode;
-}
+await runScript(async () => ((await main()) ? 0 : 1));

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { execa, ExecaError } from "execa";
+import { execa } from "execa";
 import { z } from "zod";
-import { KnownError } from "../policy/errors.ts";
 import { prepareTestImage, TEST_AGENTS } from "../test/image/test-image.ts";
+import { runScript } from "./edge.ts";
 import { ensureDocker, provision, TEST_NEEDS } from "./provision.ts";
 import { runBats } from "./run-bats.ts";
 
@@ -47,10 +47,4 @@ async function runVitest(image: string): Promise<Counts> {
   return { passed: report.numPassedTests, failed, skipped: report.numPendingTests + report.numTodoTests };
 }
 
-try {
-  process.exitCode = (await main()) ? 0 : 1;
-} catch (error) {
-  if (!(error instanceof KnownError || error instanceof ExecaError)) throw error;
-  process.stderr.write(`${error instanceof ExecaError ? error.shortMessage : error.message}\n`);
-  process.exitCode = 1;
-}
+await runScript(async () => ((await main()) ? 0 : 1));
