@@ -51,5 +51,6 @@ RUN node /usr/local/lib/agentbox/entrypoint.mjs --warm-cache \
 ENV DEBIAN_FRONTEND=
 USER 0:0
 WORKDIR /
-ENTRYPOINT ["/usr/local/bin/node", "/usr/local/lib/agentbox/entrypoint.mjs"]
+# Without the option a signal would open Node's inspector.
+ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "/usr/local/lib/agentbox/entrypoint.mjs"]
 CMD []

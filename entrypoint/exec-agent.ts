@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BoxSpec } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
+import { dropPrivileges } from "../policy/privileges.ts";
 
 const HAND_OVER_LIMIT_MS = 60_000;
 const POLL_MS = 5;
@@ -18,22 +19,6 @@ export function buildAgentArgv({ user, admin, firewall, cwd, env, command }: Box
   const ids = admin ? { uid: 0, gid: 0 } : user;
   const keepsPrivileges = admin && !firewall;
   return [...(keepsPrivileges ? [] : dropPrivileges(ids)), ...setEnvironment(env, cwd), ...guardCommand(command)];
-}
-
-function dropPrivileges({ uid, gid }: { uid: number; gid: number }): string[] {
-  return [
-    "/usr/bin/setpriv",
-    "--reuid",
-    String(uid),
-    "--regid",
-    String(gid),
-    "--clear-groups",
-    "--bounding-set=-all",
-    "--inh-caps=-all",
-    "--ambient-caps=-all",
-    "--no-new-privs",
-    "--",
-  ];
 }
 
 function setEnvironment(env: Readonly<Record<string, string>>, cwd: string): string[] {

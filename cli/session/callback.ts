@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { EngineError } from "../../policy/errors.ts";
+import { dropPrivileges, type Ids } from "../../policy/privileges.ts";
 import type { Engine } from "../engine/engine.ts";
 
 /** Joins stdin and stdout to a port of the box's own loopback; runs there with the agent's ids. */
@@ -11,7 +12,7 @@ socket.on("error", () => process.exit(1));
 socket.on("close", () => process.exit());
 `;
 
-export type CallbackRelay = { engine: Engine; container: string; port: number; user: { uid: number; gid: number } };
+export type CallbackRelay = { engine: Engine; container: string; port: number; user: Ids };
 
 /**
  * Lets a browser on the host reach an agent's sign-in server, which listens on the box's loopback only,
@@ -22,8 +23,7 @@ export async function relayCallback({ engine, container, port, user }: CallbackR
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    const argv = ["exec", "--interactive", "--user", `${user.uid}:${user.gid}`, container, "/usr/local/bin/node", "-e", relayProgram, String(port)];
-    const relay = engine.client.pipe(argv);
+    const relay = engine.client.pipe(["exec", "--interactive", "--user", "0:0", container, ...renderRelay(user, port)]);
     socket.pipe(relay.stdin);
     relay.stdout.pipe(socket);
     socket.on("error", relay.end);
@@ -42,4 +42,12 @@ export async function relayCallback({ engine, container, port, user }: CallbackR
     server.close();
     for (const socket of sockets) socket.destroy();
   };
+}
+
+/**
+ * The relay goes through the privilege step like the agent: the engine would give it the box's capabilities.
+ * Without the last option a signal from a process of the same uid opens Node's inspector, and with it the relay.
+ */
+export function renderRelay(user: Ids, port: number): string[] {
+  return [...dropPrivileges(user), "/usr/bin/env", "--ignore-environment", "/usr/local/bin/node", "--disable-sigusr1", "-e", relayProgram, String(port)];
 }

@@ -100,7 +100,7 @@ function needsList(host: Host, options: Options): boolean {
 }
 
 async function readProject(host: Host, options: Options): Promise<WorkspacePlan> {
-  const facts = await readWorkspace({ cwd: host.cwd, addDirs: options.addDirs, home: host.home, stateDir: host.agentboxHome, env: host.env });
+  const facts = await readWorkspace({ cwd: host.cwd, addDirs: options.addDirs, home: host.home, stateDir: host.agentboxHome, installation: host.root, env: host.env });
   return planWorkspace({ facts, yesSecrets: options.yesSecrets, writable: [] });
 }
 

@@ -39,19 +39,21 @@ type WorkspaceQuery = {
   home: string;
   /** AgentBox's own directory, ~/.agentbox. */
   stateDir: string;
+  /** Top level of the running installation. */
+  installation: string;
   env: NodeJS.ProcessEnv;
   run?: HostRunner;
 };
 
 /** Reads the host's side of a workspace; changes nothing. Mistakes are collected in `complaints`. */
-export async function readWorkspace({ cwd, addDirs, home, stateDir, env, run = runHostCommand }: WorkspaceQuery): Promise<WorkspaceFacts> {
+export async function readWorkspace({ cwd, addDirs, home, stateDir, installation, env, run = runHostCommand }: WorkspaceQuery): Promise<WorkspaceFacts> {
   const { roots, complaints } = readRoots({ cwd, addDirs, home });
   const project = roots.find(({ role }) => role === "project");
   const typed = project === undefined || env["PWD"] === undefined || env["PWD"] === project.path ? null : env["PWD"];
   return {
     typed: typed !== null && project !== undefined && leadsTo(typed, project.path) ? typed : null,
     roots: await Promise.all(roots.map((root) => readRootFacts(root, { run, home }))),
-    host: readHostFacts({ home, stateDir, env, roots: roots.map(({ path }) => path) }),
+    host: readHostFacts({ home, stateDir, installation, env, roots: roots.map(({ path }) => path) }),
     complaints,
   };
 }

@@ -26,14 +26,15 @@ const SYSTEM_SOCKETS = [
 const RUNTIME_SOCKETS = ["docker.sock", "podman/podman.sock", "buildkit/buildkitd.sock", "containerd/containerd.sock"];
 const ENGINE_NAME = /docker|podman|containerd|crio|buildkit|nerdctl/i;
 
-type HostQuery = { home: string; stateDir: string; env: NodeJS.ProcessEnv; roots: readonly string[] };
+type HostQuery = { home: string; stateDir: string; installation: string; env: NodeJS.ProcessEnv; roots: readonly string[] };
 
 /** Reads where the host keeps what a box must not get. */
-export function readHostFacts({ home, stateDir, env, roots }: HostQuery): HostFacts {
+export function readHostFacts({ home, stateDir, installation, env, roots }: HostQuery): HostFacts {
   const below = (paths: readonly string[]) => paths.map((path) => join(home, path));
   return {
     home: bothWays([home]),
     state: bothWays([stateDir]),
+    installation: bothWays([installation]),
     agentState: bothWays(below(AGENT_STATE_PATHS)),
     secrets: bothWays(below(SECRET_PATHS).filter((path) => resolvePath(path) !== null)),
     sockets: [...bothWays(listEngineSockets(home, env).filter(isSocket)), ...roots.flatMap(findSocketsIn)],

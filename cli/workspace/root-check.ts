@@ -10,6 +10,8 @@ export type HostFacts = {
   home: readonly string[];
   /** AgentBox's own directory, which no box may see. */
   state: readonly string[];
+  /** Where AgentBox itself is installed. */
+  installation: readonly string[];
   /** State of agents on the host. */
   agentState: readonly string[];
   /** Keys and tokens that exist. */
@@ -41,6 +43,8 @@ function findRefusal(path: string, host: HostFacts): string | null {
   const state = host.state.find((own) => isWithin(own, path));
   if (state !== undefined) return `holds AgentBox's own directory ${JSON.stringify(state)}`;
   if (host.state.some((own) => isWithin(path, own))) return "belongs to AgentBox, whose files no box may see";
+  // Its launcher, program and allowlists decide about the next start; a box that could write them would decide itself.
+  if (host.installation.some((own) => isWithin(own, path) || isWithin(path, own))) return "holds or belongs to the installation of AgentBox that is running";
   const agent = host.agentState.find((own) => isWithin(path, own));
   if (agent !== undefined) return `belongs to ${JSON.stringify(agent)}, the state of an agent on the host`;
   const socket = host.sockets.find((one) => isWithin(one, path));

@@ -26,7 +26,7 @@ afterEach(() => rmSync(place, { recursive: true, force: true }));
 type Options = { addDirs?: string[]; yesSecrets?: boolean; env?: NodeJS.ProcessEnv };
 
 async function plan(cwd: string, { addDirs = [], yesSecrets = false, env = {} }: Options = {}): Promise<WorkspacePlan> {
-  const facts = await readWorkspace({ cwd, addDirs, home, stateDir: join(home, ".agentbox"), env });
+  const facts = await readWorkspace({ cwd, addDirs, home, stateDir: join(home, ".agentbox"), installation: join(home, "agentbox"), env });
   return planWorkspace({ facts, yesSecrets, writable: [] });
 }
 

@@ -15,7 +15,7 @@ type Entered = OpenWorkspace & { gitConfig: WorkspacePlan["gitConfig"] };
 
 async function enter(cwd: string, { addDirs = [], writable = [] }: { addDirs?: string[]; writable?: string[] } = {}): Promise<Entered> {
   const stateDir = join(home, ".agentbox");
-  const facts = await readWorkspace({ cwd, addDirs, home, stateDir, env: {} });
+  const facts = await readWorkspace({ cwd, addDirs, home, stateDir, installation: "/opt/agentbox", env: {} });
   const plan = planWorkspace({ facts, yesSecrets: false, writable });
   const workspace = openWorkspace({ plan, stateDir, session: `s${open.length}` });
   open.push(workspace);

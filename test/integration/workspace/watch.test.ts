@@ -19,7 +19,7 @@ beforeEach(async () => {
   mkdirSync(join(project, ".vscode"), { recursive: true });
   git(project, "init", "-q");
   const stateDir = join(place, "state");
-  const facts = await readWorkspace({ cwd: project, addDirs: [], home: join(place, "home"), stateDir, env: {} });
+  const facts = await readWorkspace({ cwd: project, addDirs: [], home: join(place, "home"), stateDir, installation: "/opt/agentbox", env: {} });
   workspace = openWorkspace({ plan: planWorkspace({ facts, yesSecrets: false, writable: [] }), stateDir, session: "one" });
   reasons = [];
   stop = workspace.watch((reason) => reasons.push(reason));

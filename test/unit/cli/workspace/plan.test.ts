@@ -47,7 +47,7 @@ function rootFacts(path: string, change: Partial<RootFacts> = {}): RootFacts {
   };
 }
 
-const host: WorkspaceFacts["host"] = { home: ["/home/ada"], state: ["/home/ada/.agentbox"], agentState: [], secrets: [], sockets: [] };
+const host: WorkspaceFacts["host"] = { home: ["/home/ada"], state: ["/home/ada/.agentbox"], installation: [], agentState: [], secrets: [], sockets: [] };
 const facts = (...roots: RootFacts[]): WorkspaceFacts => ({ typed: null, roots, host, complaints: [] });
 const plan = (...roots: RootFacts[]) => planWorkspace({ facts: facts(...roots), yesSecrets: false, writable: [] });
 const lines = (mounts: ReturnType<typeof plan>["mounts"]) => mounts.map((mount) => (mount.kind === "bind" ? `${mount.readOnly ? "ro" : "rw"} ${mount.target}` : mount.kind));

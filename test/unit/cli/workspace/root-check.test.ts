@@ -5,6 +5,7 @@ import type { Root } from "../../../../cli/workspace/roots.ts";
 const host: HostFacts = {
   home: ["/home/ada", "/data/homes/ada"],
   state: ["/home/ada/.agentbox", "/data/homes/ada/.agentbox"],
+  installation: ["/home/ada/src/agentbox"],
   agentState: ["/home/ada/.claude", "/home/ada/.codex"],
   secrets: ["/home/ada/.ssh", "/home/ada/.config/gcloud", "/home/ada/.netrc", "/home/ada/dotfiles/npmrc"],
   sockets: ["/srv/engine/docker.sock"],
@@ -35,6 +36,9 @@ test.each(allowed)("allows %s", (path) => expect(check(path)).toBe(""));
 
 const refused: [string, string, RegExp][] = [
   ["the root", "/", /root of the file system/],
+  ["the running installation", "/home/ada/src/agentbox", /installation of AgentBox/],
+  ["a part of the running installation", "/home/ada/src/agentbox/allowlists", /installation of AgentBox/],
+  ["what holds the running installation", "/home/ada/src", /installation of AgentBox/],
   ["the home directory", "/home/ada", /your home directory/],
   ["the home directory by its other name", "/data/homes/ada", /your home directory/],
   ["a parent of the home directory", "/data/homes", /holds AgentBox's own directory/],
