@@ -61,7 +61,7 @@ async function inspectRelays(): Promise<string[]> {
     for (let attempt = 0; attempt < 100; attempt += 1) {
       const script = 'for p in /proc/[0-9]*; do tr "\\0" " " <$p/cmdline | grep -q "disable-sigusr1 -e" && cat $p/status && echo ===; done; true';
       const found = execFileSync("docker", ["exec", container, "sh", "-c", script], { encoding: "utf8" });
-      const relays = found.split("===\n").filter((status) => status.startsWith("Name:\tnode"));
+      const relays = found.split("===\n").filter((status) => status !== "" && !status.startsWith("Name:\tsh\n"));
       if (relays.length > 0) return relays;
       await sleep(50);
     }
