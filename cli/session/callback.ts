@@ -48,6 +48,6 @@ export async function relayCallback({ engine, container, port, user }: CallbackR
  * The relay goes through the privilege step like the agent: the engine would give it the box's capabilities.
  * Without the last option a signal from a process of the same uid opens Node's inspector, and with it the relay.
  */
-export function renderRelay(user: Ids, port: number): string[] {
+function renderRelay(user: Ids, port: number): string[] {
   return [...dropPrivileges(user), "/usr/bin/env", "--ignore-environment", "/usr/local/bin/node", "--disable-sigusr1", "-e", relayProgram, String(port)];
 }
