@@ -13,6 +13,8 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   cleanup: { usage: "agentbox cleanup [--engine docker|podman]", about: "Remove what killed sessions left, superseded images, and state of projects that are gone." },
 };
 
+const helpHelp: VerbHelp = { usage: "agentbox help [COMMAND]", about: "Show this, or the options of one command." };
+
 const environmentHelp = `Environment
   AGENTBOX_FIREWALL=1  firewall on: the box reaches the allowed names only
   AGENTBOX_FIREWALL=0  firewall off, said loudly; without the variable it is off too
@@ -26,9 +28,10 @@ const exitHelp = `Exit codes
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Verb | undefined, agents: readonly string[], columns = 100): string {
   if (topic !== undefined) return [verbHelp[topic].about, "", `Usage: ${verbHelp[topic].usage}`, "", "Options", ...renderOptions(topic, columns), ""].join("\n");
-  const usages = Object.values(verbHelp).map(({ usage }) => usage);
+  const shown = [...Object.values(verbHelp), helpHelp];
+  const usages = shown.map(({ usage }) => usage);
   const width = Math.max(...usages.map((usage) => usage.length));
-  const verbLines = Object.values(verbHelp).flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent: width + 4, columns: width + 60 }));
+  const verbLines = shown.flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent: width + 4, columns: width + 60 }));
   return [
     "AgentBox runs a coding agent in a container that reaches only the names its owner allowed.",
     "",

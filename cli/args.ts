@@ -1,13 +1,12 @@
 import { type Complaint, UsageError } from "../policy/errors.ts";
 import type { Parsed } from "../policy/parsed.ts";
-import { quote } from "../policy/parsed.ts";
-import { boxVerbs, type OptionSpec, type Verb, verbs } from "./args-options.ts";
+import { checkEnvironment, type SteeringVariables } from "./args-environment.ts";
+import type { OptionSpec, Verb } from "./args-options.ts";
 import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseVariable } from "./args-values.ts";
+import { findTopic, findVerb, readAgent, refuseLoginAlone, refuseStrayWords, renderHelpCall } from "./args-verb.ts";
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import type { EngineKind } from "./engine/engine.ts";
-import { findNearest } from "./nearest.ts";
-import { checkSwitch } from "./session/firewall-switch.ts";
 
 /** What the image shall hold. Undefined leaves it as remembered; an empty list or null takes it away. */
 export type ImageWish = {
@@ -43,49 +42,52 @@ export type Command =
   | { verb: "help"; topic: Verb | undefined }
   | { verb: "version" };
 
-export type Surroundings = {
+export type Surroundings = SteeringVariables & {
   /** Names of the agents that have a profile. */
   agents: readonly string[];
   /** Complains about a path that is not there or not of its kind. */
   checkPath: (kind: "directory" | "file", typed: string) => Complaint | undefined;
-  /** AGENTBOX_FIREWALL of the caller's environment. */
-  firewall: string | undefined;
 };
 
 /** Parses a command line (without program names). Throws UsageError that holds all of its mistakes. */
-export function parseCommandLine(argv: readonly string[], { agents, checkPath, firewall }: Surroundings): Command {
+export function parseCommandLine(argv: readonly string[], { agents, checkPath, firewall, log }: Surroundings): Command {
   const words = splitWords(argv);
-  const { complaints } = words;
   const typed = (name: string): boolean => words.options.some(({ spec }) => spec.name === name);
-  const verb = findVerb(words, typed("rebuild"));
+  if (words.words[0] === "help") return readHelp(words.words.slice(1), typed("rebuild"), agents);
+  const { complaints } = words;
+  const verb = findVerb(words.words, typed("rebuild"));
   if (typed("help")) return { verb: "help", topic: argv.length > 1 ? verb : undefined };
-  if (typed("version")) return { verb: "version" };
   complaints.push(...refuseForeignOptions(words.options, verb), ...refuseRepeats(words.options));
   const options = readOptions(words.options, agents, complaints);
   complaints.push(...refusePortClashes(options.ports), ...refusePaths(options, checkPath));
-  const misset = checkSwitch(firewall);
-  if (misset !== undefined && boxVerbs.includes(verb)) complaints.push(misset);
-  const command = readCommand({ verb, words, agents, options, admin: typed("admin"), complaints });
+  if (!typed("version")) complaints.push(...checkEnvironment({ firewall, log }, verb));
+  const command = typed("version") ? readVersion(verb, words.words, agents, complaints) : readCommand({ verb, words, agents, options, admin: typed("admin"), complaints });
   if (complaints.length > 0 || command === undefined) throw new UsageError(complaints);
   return command;
 }
 
-/** The verb is the first word, `login` the second one after an agent; anything else starts an agent. */
-function findVerb({ words }: Words, rebuild: boolean): Verb {
-  if (rebuild) return "rebuild";
-  const written = verbs.find((verb) => verb === words[0]);
-  if (written !== undefined && written !== "login" && written !== "rebuild" && written !== "start") return written;
-  return words[1] === "login" ? "login" : "start";
+/** Who asks for help gets it although options beside it are wrong; only what to explain must be known. */
+function readHelp(words: readonly string[], rebuild: boolean, agents: readonly string[]): Command {
+  const complaints: Complaint[] = [];
+  const topic = findTopic(words, { rebuild, agents, complaints });
+  if (complaints.length > 0) throw new UsageError(complaints);
+  return { verb: "help", topic };
+}
+
+/** `run --version` needs no command, yet what cannot be understood is told. */
+function readVersion(verb: Verb, words: readonly string[], agents: readonly string[], complaints: Complaint[]): Command {
+  if (verb === "start" || verb === "rebuild") readAgent(words[0], agents, complaints);
+  complaints.push(...refuseStrayWords(words, verb));
+  return { verb: "version" };
 }
 
 type Reading = { verb: Verb; words: Words; agents: readonly string[]; options: Options; admin: boolean; complaints: Complaint[] };
 
 function readCommand({ verb, words, agents, options, admin, complaints }: Reading): Command | undefined {
-  const takesAgent = verb === "start" || verb === "login" || verb === "rebuild";
+  const loginAlone = verb === "login" ? refuseLoginAlone(words.words, agents) : [];
+  const takesAgent = (verb === "start" || verb === "login" || verb === "rebuild") && loginAlone.length === 0;
   const agent = takesAgent ? readAgent(words.words[0], agents, complaints) : undefined;
-  for (const word of words.words.slice(verb === "login" ? 2 : 1)) {
-    complaints.push({ what: `${quote(word)} is one word too many`, fix: verb === "start" ? `arguments of the agent go after --: agentbox ${words.words[0] ?? ""} -- ${word}` : "a command goes after --" });
-  }
+  complaints.push(...loginAlone, ...refuseStrayWords(words.words, verb));
   const { tail } = words;
   if (tail !== undefined && verb !== "start" && verb !== "shell" && verb !== "run") complaints.push({ what: `${verb} takes nothing after --`, fix: "leave it out" });
   switch (verb) {
@@ -108,26 +110,9 @@ function readCommand({ verb, words, agents, options, admin, complaints }: Readin
   }
 }
 
-function readAgent(word: string | undefined, agents: readonly string[], complaints: Complaint[]): AgentWord | undefined {
-  if (word === undefined) return undefined;
-  const answer = parseAgentWord(word, agents);
-  if (answer.ok) return answer.value;
-  if (agents.includes(word.split("@")[0] ?? "")) {
-    complaints.push(answer.complaint);
-    return undefined;
-  }
-  const near = findNearest(word, [...agents, ...verbs.filter((verb) => verb !== "start" && verb !== "login" && verb !== "rebuild")]);
-  complaints.push({
-    what: `${quote(word)} is neither an agent nor a command`,
-    expected: `${agents.join(", ")}, shell, run, ssh-init, doctor or cleanup`,
-    fix: near === undefined ? "see agentbox --help" : `did you mean ${near}?`,
-  });
-  return undefined;
-}
-
 function refuseForeignOptions(options: readonly TypedOption[], verb: Verb): Complaint[] {
   const foreign = options.filter(({ spec }) => !spec.verbs.includes(verb));
-  return foreign.map(({ spec }) => ({ what: `--${spec.name} has no meaning for ${verb}`, fix: `leave it out, or see agentbox ${verb === "start" ? "" : `${verb} `}--help` }));
+  return foreign.map(({ spec }) => ({ what: `--${spec.name} has no meaning for ${verb}`, fix: `leave it out, or see ${renderHelpCall(verb)}` }));
 }
 
 function refuseRepeats(options: readonly TypedOption[]): Complaint[] {

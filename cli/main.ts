@@ -20,7 +20,7 @@ const root = path.join(import.meta.dirname, "..");
 async function main(argv: readonly string[]): Promise<number> {
   const agents = AGENT_PROFILES.flatMap(({ name, package: agentPackage }) => (agentPackage === null ? [] : [name]));
   try {
-    return await perform(parseCommandLine(argv, { agents, checkPath, firewall: process.env["AGENTBOX_FIREWALL"] }), agents);
+    return await perform(parseCommandLine(argv, { agents, checkPath, firewall: process.env["AGENTBOX_FIREWALL"], log: process.env["AGENTBOX_LOG"] }), agents);
   } catch (error) {
     return explain(error);
   }

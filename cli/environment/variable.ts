@@ -8,7 +8,7 @@ const MAX_TOTAL_BYTES = 1_000_000;
 export type Variable = { name: string; value: string };
 
 /** Says what is wrong with a variable, without its value: it may be a secret. */
-export function checkVariable({ name, value }: Variable, place: Place): Complaint | null {
+export function checkVariable({ name, value }: Variable, place?: Place): Complaint | null {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     const fix = /^[A-Za-z_][\w.-]*$/.test(name) ? `write ${name.replaceAll(/\W/g, "_")}` : "correct the name";
     return { what: `${JSON.stringify(name)} is no name of a variable`, expected: "letters, digits and _, not beginning with a digit", fix, place };

@@ -4,13 +4,13 @@ import { UsageError } from "../../../policy/errors.ts";
 
 const agents = ["claude", "codex"];
 
-function parse(argv: readonly string[], firewall?: string): Command {
-  return parseCommandLine(argv, { agents, checkPath: () => undefined, firewall });
+function parse(argv: readonly string[], firewall?: string, log?: string): Command {
+  return parseCommandLine(argv, { agents, checkPath: () => undefined, firewall, log });
 }
 
-function complain(argv: readonly string[], firewall?: string): string[] {
+function complain(argv: readonly string[], firewall?: string, log?: string): string[] {
   try {
-    parse(argv, firewall);
+    parse(argv, firewall, log);
   } catch (error) {
     if (error instanceof UsageError) return error.complaints.map(({ what, fix }) => `${what}; ${fix ?? ""}`);
     throw error;
@@ -34,7 +34,16 @@ describe("what is to run", () => {
     { name: "shows help of one verb", argv: ["shell", "--help"], expected: { verb: "help", topic: "shell" } },
     { name: "shows the whole help", argv: ["--help"], expected: { verb: "help", topic: undefined } },
     { name: "shows help although the rest is wrong", argv: ["--nonsense", "--help"], expected: { verb: "help" } },
+    { name: "shows help of one verb after the word help", argv: ["help", "doctor"], expected: { verb: "help", topic: "doctor" } },
+    { name: "shows the whole help after the word help", argv: ["help"], expected: { verb: "help", topic: undefined } },
+    { name: "shows help of help", argv: ["help", "help"], expected: { verb: "help", topic: undefined } },
+    { name: "shows help of signing in", argv: ["help", "codex", "login"], expected: { verb: "help", topic: "login" } },
+    { name: "shows help of signing in by its name alone", argv: ["login", "--help"], expected: { verb: "help", topic: "login" } },
+    { name: "shows help of rebuilding by its name", argv: ["help", "rebuild"], expected: { verb: "help", topic: "rebuild" } },
+    { name: "shows help of rebuilding by its option", argv: ["help", "--rebuild"], expected: { verb: "help", topic: "rebuild" } },
+    { name: "shows help of starting for an agent", argv: ["help", "codex"], expected: { verb: "help", topic: "start" } },
     { name: "shows the version", argv: ["-V"], expected: { verb: "version" } },
+    { name: "shows the version whatever else the verb would need", argv: ["run", "--version"], expected: { verb: "version" } },
   ])("$name", ({ argv, expected }) => {
     expect(parse(argv)).toMatchObject(expected);
   });
@@ -103,6 +112,22 @@ describe("mistakes", () => {
     { name: "refuses an unknown agent in a list", argv: ["--rebuild", "--agents", "cladue"], said: /did you mean claude\?/ },
     { name: "refuses run without a command", argv: ["run"], said: /run needs a command/ },
     { name: "refuses an empty command", argv: ["shell", "--"], said: /no command after --/ },
+    { name: "refuses --rebuild with another command", argv: ["doctor", "--rebuild"], said: /^--rebuild has no meaning for doctor; leave it out, or see agentbox help doctor$/ },
+    { name: "refuses --rebuild before another command", argv: ["--rebuild", "shell"], said: /^--rebuild has no meaning for shell; [^\n]*$/ },
+    { name: "refuses --rebuild with signing in", argv: ["codex", "login", "--rebuild"], said: /^--rebuild has no meaning for login; [^\n]*$/ },
+    { name: "refuses rebuild without its dashes", argv: ["rebuild"], said: /"rebuild" is neither.*; agentbox --rebuild$/ },
+    { name: "refuses login without an agent", argv: ["login"], said: /^login comes after the agent .*; write agentbox claude login$/ },
+    { name: "refuses login before its agent", argv: ["login", "codex"], said: /^login comes after the agent .*; write agentbox codex login$/ },
+    { name: "refuses help on what is no command", argv: ["help", "docter"], said: /"docter" is neither.*did you mean doctor\?/ },
+    { name: "names help as the nearest command", argv: ["hlep"], said: /did you mean help\?/ },
+    { name: "refuses a word after cleanup", argv: ["cleanup", "foo"], said: /^"foo" is one word too many; leave it out, or see agentbox help cleanup$/ },
+    { name: "refuses a word after doctor", argv: ["doctor", "foo"], said: /^"foo" is one word too many; leave it out/ },
+    { name: "refuses a word after ssh-init", argv: ["ssh-init", "foo"], said: /^"foo" is one word too many; leave it out/ },
+    { name: "refuses a word after signing in", argv: ["codex", "login", "foo"], said: /^"foo" is one word too many; leave it out/ },
+    { name: "refuses a second agent to rebuild", argv: ["--rebuild", "codex", "claude"], said: /^"claude" is one word too many; leave it out/ },
+    { name: "shows where a command for a shell belongs", argv: ["shell", "ls"], said: /^"ls" is one word too many; a command goes after --: agentbox shell -- ls$/ },
+    { name: "refuses an unknown option beside --version", argv: ["--version", "--bogus"], said: /^there is no option "--bogus"/ },
+    { name: "refuses an unknown word beside --version", argv: ["--version", "bogus"], said: /"bogus" is neither/ },
     { name: "refuses words that belong after --", argv: ["claude", "fix it"], said: /"fix it" is one word too many/ },
   ])("$name", ({ argv, said }) => {
     expect(complain(argv).join("\n")).toMatch(said);
@@ -113,12 +138,23 @@ describe("mistakes", () => {
   });
 
   test("tells paths that are wrong together with the others", () => {
-    expect(() => parseCommandLine(["--add-dir", "/a", "--ca-file", "/c", "-p", "x"], { agents, checkPath: refusePath, firewall: undefined })).toThrow(
+    expect(() => parseCommandLine(["--add-dir", "/a", "--ca-file", "/c", "-p", "x"], { agents, checkPath: refusePath, firewall: undefined, log: undefined })).toThrow(
       /--add-dir \/a is no directory[^]*--ca-file \/c is no file/,
     );
   });
 
   test("ignores AGENTBOX_FIREWALL where no box starts", () => {
     expect(complain(["doctor"], "maybe")).toEqual([]);
+  });
+
+  test.each([
+    { name: "refuses a log of another form", argv: [], log: "text", said: ['AGENTBOX_LOG is "text"; set it to json, or unset the variable'] },
+    { name: "refuses it for a rebuild too", argv: ["--rebuild"], log: "JSON", said: ['AGENTBOX_LOG is "JSON"; set it to json, or unset the variable'] },
+    { name: "takes json", argv: [], log: "json", said: [] },
+    { name: "takes an empty value as none", argv: [], log: "", said: [] },
+    { name: "ignores it where no steps are shown", argv: ["doctor"], log: "text", said: [] },
+    { name: "ignores it for the version", argv: ["--version"], log: "text", said: [] },
+  ])("AGENTBOX_LOG: $name", ({ argv, log, said }) => {
+    expect(complain(argv, undefined, log)).toEqual(said);
   });
 });

@@ -3,7 +3,7 @@ import { parseEnvOptions } from "../../../../cli/environment/env-options.ts";
 import { planEnvironment, readEnvironment, type EnvironmentFacts } from "../../../../cli/environment/environment.ts";
 import type { HostRunner } from "../../../../cli/environment/host-command.ts";
 import { renderTerminal } from "../../../../cli/environment/terminal.ts";
-import { ConfigError, UsageError } from "../../../../policy/errors.ts";
+import { ConfigError, renderComplaint, UsageError } from "../../../../policy/errors.ts";
 
 const facts: EnvironmentFacts = { dotEnv: null, options: [], identity: { name: null, email: null }, terminal: { TERM: "xterm" } };
 const base = { facts, profile: {}, boxUid: 1000, siteCa: false, sshKey: false, roots: [], gitConfig: [] };
@@ -75,6 +75,15 @@ test("-e takes a value, an empty value, or the caller's own; later ones win late
   const { variables, complaints } = parseEnvOptions(["A=1=2", "B=", "C", "A=3"], { C: "host" });
   expect(complaints).toEqual([]);
   expect(variables).toEqual([{ name: "A", value: "1=2" }, { name: "B", value: "" }, { name: "C", value: "host" }, { name: "A", value: "3" }]);
+});
+
+test("a wrong -e is told as every other mistake of the command line, without a place", () => {
+  const { complaints } = parseEnvOptions(["NOPE", "AGENTBOX_X=1", "A=\0"], {});
+  expect(complaints.map(renderComplaint)).toEqual([
+    "-e NOPE takes the value from your environment, where it is not set; expected -e NOPE=VALUE; fix: write the value, or export the variable first",
+    expect.stringMatching(/^-e AGENTBOX_X would reach the agent/),
+    expect.stringMatching(/^the value of A holds a NUL byte/),
+  ]);
 });
 
 test("every wrong -e is named, and none of the values", async () => {
