@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Range } from "../policy/address.ts";
 import { buildEffectiveList, type EffectiveList, listsName, namesToResolve } from "../policy/effective-list.ts";
 import type { BoxSpec } from "../policy/box-spec.ts";
-import { parseGithubFile, parseServicesFile } from "../policy/services-file.ts";
+import { parseGithubFile, parseServicesFile, refuseUnreadable } from "../policy/services-file.ts";
 import { loadPublicSuffixTest } from "../policy/wildcard-check.ts";
 
 /** The policy of one box: what may be reached, which names to ask for, and GitHub's blocks while they apply. */
@@ -17,8 +17,8 @@ export const ALLOWLIST_DIR = "/usr/local/share/agentbox/allowlists";
  * Errors: ConfigError with every mistake, each with file and line.
  */
 export async function loadPolicy(spec: Pick<BoxSpec, "agent">, dir: string): Promise<BoxPolicy> {
-  const { allowed, critical } = parseServicesFile("allowlists/services.sh", readFileSync(`${dir}/services.sh`, "utf8"));
-  const github = parseGithubFile("allowlists/github.sh", readFileSync(`${dir}/github.sh`, "utf8"));
+  const { allowed, critical } = parseServicesFile("allowlists/services.sh", readList(dir, "services.sh"));
+  const github = parseGithubFile("allowlists/github.sh", readList(dir, "github.sh"));
   const agentWords = spec.agent.hosts.map((text) => ({ text }));
   const isPublicSuffix = await loadPublicSuffixTest([...allowed, ...agentWords].map(({ text }) => text));
   const list = buildEffectiveList({
@@ -35,4 +35,12 @@ export async function loadPolicy(spec: Pick<BoxSpec, "agent">, dir: string): Pro
     names: [...new Set(list.entries.flatMap(({ entry }) => namesToResolve(entry)))],
     githubRanges: listsName(list, "github.com", 443) ? github.ranges : [],
   };
+}
+
+function readList(dir: string, name: string): string {
+  try {
+    return readFileSync(`${dir}/${name}`, "utf8");
+  } catch (error) {
+    throw refuseUnreadable(`allowlists/${name}`, error);
+  }
 }

@@ -34,6 +34,13 @@ export function parseGithubFile(file: string, text: string): GithubFile {
   return { ranges: [...ranges.values()], date: date?.text ?? "" };
 }
 
+/** Turns the failure to read a list into a mistake of the user: lists are there to be edited, and may get lost. */
+export function refuseUnreadable(file: string, error: unknown): ConfigError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  const what = code === "ENOENT" ? "the file is missing" : `the file cannot be read (${code})`;
+  return new ConfigError({ what, expected: "a readable file", fix: `restore it (git restore ${file}), then start again`, place: { file } }, { cause: error });
+}
+
 function isDate(text: string): boolean {
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : new Date(Number.NaN);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);

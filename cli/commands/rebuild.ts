@@ -2,6 +2,7 @@ import type { Command } from "../args.ts";
 import { detectEngine } from "../engine/detect.ts";
 import { ensureImage } from "../image/ensure-image.ts";
 import { changeImageSettings, readImageSettings, writeImageSettings } from "../image/settings.ts";
+import { checkAllowlists } from "../session/allowlist.ts";
 import { makePrivateDirectory } from "../session/home.ts";
 import { listenForSignals } from "../session/interruption.ts";
 import type { BoxEdge } from "../session/plan-box.ts";
@@ -19,6 +20,7 @@ export async function rebuild({ host, screen }: BoxEdge, { agent, options }: Ext
       return [found, `${found.kind} ${found.version}`];
     });
     const { agentboxHome, root } = host;
+    await checkAllowlists(root);
     await makePrivateDirectory(agentboxHome);
     const settings = changeImageSettings(await readImageSettings(agentboxHome), { wish: options.image, agent, epoch: new Date().toISOString() });
     const site = readSite(host, settings.caFile);

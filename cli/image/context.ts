@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmod, glob, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { EngineError } from "../../policy/errors.ts";
+import { ConfigError, EngineError } from "../../policy/errors.ts";
 
 /** Files of the product by pattern, and the directory of the context they go to; undefined keeps their path. */
 type ContextSource = { pattern: string; into?: string };
@@ -40,7 +40,9 @@ async function readSource(root: string, { pattern, into }: ContextSource): Promi
   return await Promise.all(
     paths.map(async (found) => {
       const file = path.join(root, found);
-      const [content, { mode }] = await Promise.all([readFile(file), stat(file)]);
+      const [content, { mode }] = await Promise.all([readFile(file), stat(file)]).catch((error: NodeJS.ErrnoException) => {
+        throw new ConfigError({ what: `cannot be read (${error.code ?? error.message})`, expected: "a readable file", fix: `restore it (git restore ${found})`, place: { file } }, { cause: error });
+      });
       const name = into === undefined ? found.split(path.sep).join("/") : path.posix.join(into, path.basename(found));
       return { path: name, content, executable: (mode & 0o100) !== 0 };
     }),
