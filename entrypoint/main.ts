@@ -7,6 +7,7 @@ import { awaitHandOver, execAgent } from "./exec-agent.ts";
 import { ALLOWLIST_DIR } from "./load-policy.ts";
 import { type Log, writeJsonLines, writePlainLines } from "./log.ts";
 import { linkLogins } from "./login.ts";
+import { checkMounts } from "./mounts.ts";
 
 const STDERR = 2;
 
@@ -29,6 +30,10 @@ export async function main(): Promise<void> {
 }
 
 async function prepare(spec: BoxSpec, log: Log): Promise<void> {
+  // A box that got another directory than the planned one runs nothing, with or without a firewall.
+  await checkMounts(spec).catch((error: unknown) => {
+    throw new StepError("mounts", error);
+  });
   if (spec.firewall) await boot({ spec, allowlistDir: ALLOWLIST_DIR, run: runCommand, log });
   // A box without its shared login is a nuisance, not a hole: the agent asks for a login then.
   await linkLogins(spec).catch((error: unknown) => log({ event: "warning", step: "login", text: String(error) }));

@@ -21,6 +21,9 @@ export const LOGIN_DIR = ".agentbox-login";
 const port = z.int().min(1).max(65_535);
 const id = z.int().min(0).max(4_294_967_294);
 
+/** A path of the host that is mounted at the same path, and which file it has to be; numbers in decimal. */
+const mountedPath = z.strictObject({ target: z.string().startsWith("/"), device: z.string().regex(/^\d+$/), inode: z.string().regex(/^\d+$/) });
+
 const publishedPort = z.strictObject({ port, protocol: z.enum(["tcp", "udp"]) });
 
 export const boxSpecSchema = z.strictObject({
@@ -53,7 +56,10 @@ export const boxSpecSchema = z.strictObject({
   gateways: z.array(z.string()),
   /** Credential files below the home that all projects share; each becomes a link into LOGIN_DIR. */
   logins: z.array(z.string().min(1)).optional(),
+  /** What has to be mounted; left out where the box and the host number files differently. */
+  mounts: z.array(mountedPath).optional(),
 });
 
 export type BoxSpec = z.infer<typeof boxSpecSchema>;
+export type MountedPath = z.infer<typeof mountedPath>;
 export type PublishedPort = z.infer<typeof publishedPort>;

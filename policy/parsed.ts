@@ -20,10 +20,24 @@ export function refused(what: string, expected?: string, fix?: string): Refusal 
 /** Quotes user text for a message: control characters escaped, so that no message can forge a line; at most 80 characters. */
 export function quote(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 77)}...` : text;
-  return JSON.stringify(short).replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (char) => {
-    const code = char.codePointAt(0) ?? 0;
-    return `\\u${code.toString(16).padStart(4, "0")}`;
-  });
+  return quotePath(short);
+}
+
+/** Quotes a path for a message, whole, so that it can be found: as `quote`, without its limit. */
+export function quotePath(path: string): string {
+  return escapeUnseen(JSON.stringify(path));
+}
+
+/**
+ * Escapes what a terminal would obey or hide, as JSON does: control characters of both sets, and marks
+ * that turn the direction of a text. Line ends and tabs stay; a JSON text means the same afterwards.
+ */
+export function escapeUnseen(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (char) => (char === "\n" || char === "\t" ? char : escapeUnits(char)));
+}
+
+function escapeUnits(char: string): string {
+  return char.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Cuts spaces and tabs around a word. String.trim() would also repair line ends and no-break spaces. */

@@ -1,3 +1,4 @@
+import { release } from "node:os";
 import { z } from "zod";
 import { type Complaint, EngineError } from "../../policy/errors.ts";
 import { createEngineClient, type EngineClient } from "./client.ts";
@@ -46,10 +47,16 @@ const dockerInfo = z.object({
   ServerVersion: z.string().min(1),
   OSType: z.string(),
   SecurityOptions: z.array(z.string()).nullable(),
+  KernelVersion: z.string().optional(),
+  OperatingSystem: z.string().optional(),
 });
 
 const podmanInfo = z.object({
-  host: z.object({ security: z.object({ rootless: z.boolean(), selinuxEnabled: z.boolean() }) }),
+  host: z.object({
+    kernel: z.string().optional(),
+    serviceIsRemote: z.boolean().optional(),
+    security: z.object({ rootless: z.boolean(), selinuxEnabled: z.boolean() }),
+  }),
   version: z.object({ Version: z.string() }),
 });
 
@@ -60,7 +67,7 @@ async function readInfo(client: EngineClient, text: string): Promise<Answer | un
   if (podman.success) {
     const { host, version } = podman.data;
     const { rootless, selinuxEnabled } = host.security;
-    return { engine: { kind: "podman", client, version: version.Version, rootless, selinux: selinuxEnabled, hostOptions: await readPodmanOptions(), defaultNetwork: "podman" } };
+    return { engine: { kind: "podman", client, version: version.Version, rootless, sameKernel: isOwnKernel(host.kernel) && host.serviceIsRemote !== true, selinux: selinuxEnabled, hostOptions: await readPodmanOptions(), defaultNetwork: "podman" } };
   }
   const docker = dockerInfo.safeParse(json);
   if (!docker.success) return undefined;
@@ -74,11 +81,17 @@ async function readInfo(client: EngineClient, text: string): Promise<Answer | un
       client,
       version: docker.data.ServerVersion,
       rootless: traits.some((trait) => trait.startsWith("name=rootless")),
+      // Docker Desktop shares a kernel with WSL, yet mounts drives of its own making.
+      sameKernel: isOwnKernel(docker.data.KernelVersion) && !/docker desktop/i.test(docker.data.OperatingSystem ?? ""),
       selinux: traits.some((trait) => trait.startsWith("name=selinux")),
       hostOptions: [],
       defaultNetwork: "bridge",
     },
   };
+}
+
+function isOwnKernel(version: string | undefined): boolean {
+  return process.platform === "linux" && version === release();
 }
 
 function parseJson(text: string): unknown {

@@ -10,6 +10,8 @@ export type Engine = {
   version: string;
   /** Root of a box is the user who runs the engine. */
   rootless: boolean;
+  /** Boxes run on this machine's own kernel, not in a virtual machine: a file has the same number inside and outside. */
+  sameKernel: boolean;
   /** The host labels files, so a box reads the project only with its label check off. */
   selinux: boolean;
   /** Options that `create` needs on this host. */

@@ -1,5 +1,5 @@
 import type { AgentProfile } from "../../policy/agent-profile.ts";
-import type { BoxSpec } from "../../policy/box-spec.ts";
+import type { BoxSpec, MountedPath } from "../../policy/box-spec.ts";
 import type { PortMapping } from "../engine/container-plan.ts";
 import { BOX_HOME } from "../workspace/box-paths.ts";
 import type { NetworkDecision } from "./firewall-switch.ts";
@@ -16,11 +16,13 @@ export type BoxSpecInput = {
   upstreams: readonly string[];
   gateways: readonly string[];
   ports: readonly PortMapping[];
+  /** Undefined where the box numbers files differently. */
+  mounts: readonly MountedPath[] | undefined;
 };
 
 /** Puts together what the entrypoint is told. */
 export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
-  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports } = input;
+  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports, mounts } = input;
   return {
     version: 1,
     session,
@@ -36,5 +38,6 @@ export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
     published: ports.map(({ container, protocol }) => ({ port: container, protocol })),
     gateways: [...gateways],
     logins: [...profile.credentials],
+    ...(mounts === undefined ? {} : { mounts: [...mounts] }),
   };
 }

@@ -6,6 +6,7 @@ import type { Engine } from "../engine/engine.ts";
 import { explainContainerFailure } from "../engine/failure.ts";
 import { stopTimeoutSeconds } from "../engine/security.ts";
 import { labelVolumes } from "../engine/volumes.ts";
+import { requireUnchanged } from "../workspace/mount-sources.ts";
 import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
 import { buildBoxSpec } from "./box-spec.ts";
 import { relayCallback } from "./callback.ts";
@@ -27,9 +28,10 @@ export async function holdBox(holding: Holding): Promise<number> {
   const session = await openSession(host.agentboxHome, { engine: planned.engine.kind, project: planned.workspace.project });
   let workspace: OpenWorkspace | undefined;
   try {
-    workspace = openWorkspace({ plan: planned.workspace, stateDir: host.agentboxHome, session: session.record.id });
+    workspace = openWorkspace({ plan: planned.workspace, stateDir: host.agentboxHome, session: session.record.id, planned: planned.sources });
     await createContainer(planned.engine, await planContainer(holding, session, workspace));
     holding.interruption.first.throwIfAborted();
+    requireUnchanged(workspace.sources);
     return await runCreated(holding, session, workspace);
   } finally {
     const gone = await removeContainer(planned.engine, session.record.container).catch(() => false);
@@ -43,10 +45,10 @@ export async function holdBox(holding: Holding): Promise<number> {
   }
 }
 
-async function planContainer({ host, request, planned, image }: Holding, session: Session, { mounts }: OpenWorkspace): Promise<ContainerPlan> {
+async function planContainer({ host, request, planned, image }: Holding, session: Session, { mounts, sources }: OpenWorkspace): Promise<ContainerPlan> {
   const { network, workspace, stateMounts, engine, ports, upstreams, gateways, user, command, env } = planned;
   const { id, container, owner } = session.record;
-  const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports });
+  const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports, mounts: engine.sameKernel ? sources : undefined });
   const sessionMounts = await writeSessionFiles({ session, spec, terminal: host.terminal });
   await labelVolumes(engine, stateMounts, workspace.project);
   return {

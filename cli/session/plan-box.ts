@@ -1,4 +1,5 @@
 import { access } from "node:fs/promises";
+import type { MountedPath } from "../../policy/box-spec.ts";
 import type { BoxNetwork } from "../engine/container-plan.ts";
 import { detectEngine } from "../engine/detect.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -6,6 +7,7 @@ import { inspectNetwork, type NetworkFacts } from "../engine/network.ts";
 import type { Host } from "../host.ts";
 import { reportStep } from "../ui/report.ts";
 import type { Screen } from "../ui/screen.ts";
+import { identifySources } from "../workspace/mount-sources.ts";
 import { readHostResolvers } from "./host-resolvers.ts";
 import { type BoxRequest, prepareBox, type PreparedBox } from "./prepare.ts";
 import { sweepSessions } from "./sweep.ts";
@@ -14,7 +16,7 @@ import { sweepSessions } from "./sweep.ts";
 export type BoxEdge = { host: Host; screen: Screen };
 
 /** A box that is decided but not made: everything that `create` is told but the session's own files. */
-export type PlannedBox = PreparedBox & { engine: Engine; boxNetwork: BoxNetwork; gateways: readonly string[]; upstreams: readonly string[] };
+export type PlannedBox = PreparedBox & { engine: Engine; boxNetwork: BoxNetwork; gateways: readonly string[]; upstreams: readonly string[]; sources: readonly MountedPath[] };
 
 /** Finds the engine, clears what killed sessions left there, and decides everything about the box. */
 export async function planBox(host: Host, request: BoxRequest, screen: Screen): Promise<PlannedBox> {
@@ -34,6 +36,7 @@ export async function planBox(host: Host, request: BoxRequest, screen: Screen): 
   if (lonely && prepared.ports.length > 0) prepared.notices.push("-p has no effect: a box without network publishes nothing");
   return {
     ...prepared,
+    sources: identifySources(prepared.workspace.mounts),
     engine,
     boxNetwork: await chooseNetwork(prepared, facts),
     gateways: lonely ? [] : facts.gateways,

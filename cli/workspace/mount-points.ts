@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError, type Complaint } from "../../policy/errors.ts";
+import { makeInPlace } from "./in-place.ts";
 import { openMountPointRecord, type MountPointRecord } from "./mount-point-record.ts";
 import { errorCode, isWithin } from "./path-fact.ts";
 
@@ -79,8 +80,10 @@ function releaseAll(record: MountPointRecord, session: string): void {
 }
 
 function makePoint({ path, kind, placeholder }: MountPoint): string {
-  if (kind === "directory") mkdirSync(path, { mode: 0o755 });
-  else writeFileSync(path, placeholder, { flag: "wx", mode: 0o644 });
+  makeInPlace(path, (here) => {
+    if (kind === "directory") mkdirSync(here, { mode: 0o755 });
+    else writeFileSync(here, placeholder, { flag: "wx", mode: 0o644 });
+  });
   return readInode(path) ?? "";
 }
 

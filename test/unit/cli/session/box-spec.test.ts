@@ -6,7 +6,7 @@ import type { BoxRequest } from "../../../../cli/session/prepare.ts";
 import { boxSpecSchema } from "../../../../policy/box-spec.ts";
 
 function request(argv: readonly string[]): BoxRequest {
-  const command = parseCommandLine(argv, { agents: ["claude", "codex"], checkPath: () => undefined, firewall: "1" });
+  const command = parseCommandLine(argv, { agents: ["claude", "codex"], checkPath: () => undefined, firewall: "1", log: undefined });
   if (command.verb !== "start" && command.verb !== "login" && command.verb !== "shell" && command.verb !== "run") throw new Error(`${command.verb} starts no box`);
   return requestBox(command);
 }
@@ -45,11 +45,13 @@ test("the specification is one that the box accepts, and carries the environment
     upstreams: ["10.0.0.1"],
     gateways: ["172.17.0.1"],
     ports: [{ address: "127.0.0.1", host: 8080, container: 80, protocol: "udp" }],
+    mounts: [{ target: "/p q", device: "65024", inode: "18446744073709551615" }],
   });
   expect(boxSpecSchema.parse(spec)).toMatchObject({
     agent: { name: "codex", critical: profile.critical },
     user: { uid: 501, gid: 20, home: "/home/agent" },
     published: [{ port: 80, protocol: "udp" }],
     env: { NODE_OPTIONS: "--require=/x" },
+    mounts: [{ target: "/p q", device: "65024", inode: "18446744073709551615" }],
   });
 });
