@@ -4,6 +4,7 @@ import { quotePath } from "../../policy/parsed.ts";
 import type { Mount } from "../mount.ts";
 import { claimMountPoints, releaseMountPoints, type MountPoint } from "./mount-points.ts";
 import { identifySources, requireUnchanged } from "./mount-sources.ts";
+import { trackRepositories } from "./nested-repositories.ts";
 import type { WorkspacePlan } from "./plan.ts";
 import { listChanged, takeSnapshot } from "./snapshot.ts";
 import { watchSnapshot } from "./watch.ts";
@@ -30,11 +31,13 @@ type OpenQuery = {
 
 /** Makes ready on the host what the plan mounts. Throws a `KnownError` and leaves nothing behind when it cannot. */
 export function openWorkspace({ plan, stateDir, session, planned = [] }: OpenQuery): OpenWorkspace {
-  const { impossible } = claimMountPoints({ stateDir, session, points: listPoints(plan) });
+  const listRepositories = trackRepositories(plan);
+  const { impossible, made } = claimMountPoints({ stateDir, session, points: listPoints(plan) });
   const mounts = plan.mounts.filter(({ target }) => !impossible.includes(target));
   let sources: MountedPath[];
   try {
-    sources = pinSources(mounts, planned);
+    // A mount point of another session that ended since the plan was just made anew.
+    sources = pinSources(mounts, planned.filter(({ target }) => !made.includes(target)));
   } catch (error) {
     releaseMountPoints({ stateDir, session });
     throw error;
@@ -48,7 +51,8 @@ export function openWorkspace({ plan, stateDir, session, planned = [] }: OpenQue
     close() {
       const changed = listChanged(snapshot);
       releaseMountPoints({ stateDir, session });
-      return changed.map((path) => `${JSON.stringify(path)} changed while the box ran, which can see it read-only: look at it if that was not you`);
+      const notices = changed.map((path) => `${JSON.stringify(path)} changed while the box ran, which can see it read-only: look at it if that was not you`);
+      return [...notices, ...listRepositories()];
     },
   };
 }
