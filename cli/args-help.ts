@@ -23,7 +23,8 @@ const environmentHelp = `Environment
 
 const exitHelp = `Exit codes
   the agent's own; 64 usage, 69 engine or critical service not available, 70 firewall not applied or
-  not verified, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM`;
+  not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by
+  SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more`;
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Verb | undefined, agents: readonly string[], columns = 100): string {

@@ -4,11 +4,11 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { isatty } from "node:tty";
 import { AGENT_PROFILES } from "../policy/agent-profile-data.ts";
-import { type Complaint, KnownError, renderComplaint } from "../policy/errors.ts";
+import { type Complaint, KnownError, OutputError, renderComplaint, UsageError } from "../policy/errors.ts";
 import { type Command, parseCommandLine } from "./args.ts";
 import { renderHelp } from "./args-help.ts";
 import type { Host } from "./host.ts";
-import { findAgentboxHome } from "./session/home.ts";
+import { findAgentboxHome, isUsableHome, requireHome } from "./session/home.ts";
 import { Interrupted } from "./session/interruption.ts";
 import { LaunchFailure } from "./session/launch.ts";
 import type { Screen } from "./ui/screen.ts";
@@ -29,19 +29,19 @@ async function main(argv: readonly string[]): Promise<number> {
 async function perform(command: Command, agents: readonly string[]): Promise<number> {
   switch (command.verb) {
     case "help":
-      print(renderHelp(command.topic, agents, process.stdout.columns));
+      await print(renderHelp(command.topic, agents, process.stdout.columns));
       return 0;
     case "version":
-      print(`agentbox ${readVersion()}\n`);
+      await print(`agentbox ${readVersion()}\n`);
       return 0;
     case "ssh-init":
-      print(await (await import("./commands/ssh-init.ts")).initSsh(describeHost()));
+      await print(await (await import("./commands/ssh-init.ts")).initSsh(describeHost()));
       return 0;
     case "doctor":
       return await examineMachine(command);
     case "cleanup": {
       const lines = await (await import("./commands/cleanup.ts")).cleanUp(describeHost(), command.options.engine);
-      print(`${lines.join("\n")}\n`);
+      await print(`${lines.join("\n")}\n`);
       return 0;
     }
     case "rebuild": {
@@ -49,7 +49,7 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
       // Nothing takes the terminal over afterwards, so only stdout decides.
       const screen = await show({ ...host, terminal: isatty(1) });
       const line = await (await import("./commands/rebuild.ts")).rebuild({ host, screen }, command);
-      print(`${line}\n`);
+      await print(`${line}\n`);
       return 0;
     }
     case "start":
@@ -66,7 +66,7 @@ async function performBox(command: Extract<Command, { verb: "start" | "login" | 
   const request = requestBox(command);
   if (command.options.dryRun) {
     const { dryRun } = await import("./commands/dry-run.ts");
-    print(await dryRun(host, request, { report: () => {}, close: async () => {} }));
+    await print(await dryRun(host, request, { report: () => {}, close: async () => {} }));
     return 0;
   }
   const { runBox } = await import("./session/run-box.ts");
@@ -76,22 +76,31 @@ async function performBox(command: Extract<Command, { verb: "start" | "login" | 
 async function examineMachine({ options }: Extract<Command, { options: unknown }>): Promise<number> {
   const { examine, renderFindings } = await import("./commands/doctor.ts");
   const findings = await examine(describeHost(), options.engine);
-  print(renderFindings(findings));
+  await print(renderFindings(findings));
   return findings.some(({ state }) => state === "problem") ? 69 : 0;
 }
 
 function describeHost(): Host {
   const { env } = process;
   const home = homedir();
+  requireHome(home);
   return {
     env,
-    cwd: process.cwd(),
+    cwd: readWorkingDirectory(),
     home,
     agentboxHome: findAgentboxHome(home),
     root,
     user: { uid: process.getuid?.() ?? 1000, gid: process.getgid?.() ?? 1000 },
     terminal: isatty(0) && isatty(1),
   };
+}
+
+function readWorkingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new UsageError({ what: "the working directory does not exist any more", expected: "a project directory", fix: "change to one (cd) and start again" }, { cause: error });
+  }
 }
 
 async function show(host: Host): Promise<Screen> {
@@ -130,11 +139,14 @@ function readVersion(): string {
   return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "unknown";
 }
 
-function print(text: string): void {
-  process.stdout.write(text);
+/** A reader that went away has read all that it wanted; anything else that fails has lost what was asked for. */
+async function print(text: string): Promise<void> {
+  const failure = await new Promise<(Error & { code?: string }) | null | undefined>((resolve) => process.stdout.write(text, resolve));
+  if (failure === null || failure === undefined || failure.code === "EPIPE" || failure.code === "EIO") return;
+  throw new OutputError({ what: `stdout cannot be written (${failure.code ?? failure.message})`, expected: "a file or a disk that takes the output", fix: "free space, or send the output elsewhere" }, { cause: failure });
 }
 
 // A terminal that was closed, or a reader that went away, must not stop the tidying up: what nobody sees is not said.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-enableCompileCache(path.join(homedir(), ".cache", "agentbox", "compile"));
+if (isUsableHome(homedir())) enableCompileCache(path.join(homedir(), ".cache", "agentbox", "compile"));
 process.exitCode = await main(process.argv.slice(2));

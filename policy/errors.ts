@@ -69,3 +69,8 @@ export class FirewallError extends KnownError {
 export class CapabilityError extends KnownError {
   readonly exitCode = 77;
 }
+
+/** What was asked for cannot be written where it was asked to go: see to the disk. */
+export class OutputError extends KnownError {
+  readonly exitCode = 74;
+}

@@ -1,9 +1,12 @@
-import { open, readFile, rm } from "node:fs/promises";
+import { open, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeSelf, isGone, ownerSchema } from "../session/owner.ts";
+import { describeSelf, isGone, parseOwner } from "../session/owner.ts";
 
 const pollMs = 250;
+
+/** A lock without an owner is either being written just now, or its maker was killed while it wrote. */
+const writingMs = 10_000;
 
 /**
  * Runs `action` while no other command line builds: the second of two starts waits and then finds the
@@ -34,9 +37,8 @@ async function takeLock(file: string): Promise<boolean> {
 }
 
 async function isAbandoned(file: string): Promise<boolean> {
-  const text = await readFile(file, "utf8").catch(() => "");
-  // Empty for the moment between its making and its writing.
-  if (text === "") return false;
-  const owner = ownerSchema.safeParse(JSON.parse(text));
-  return !owner.success || (await isGone(owner.data));
+  const owner = parseOwner(await readFile(file, "utf8").catch(() => ""));
+  if (owner !== undefined) return await isGone(owner);
+  const facts = await stat(file).catch(() => undefined);
+  return facts !== undefined && Date.now() - facts.mtimeMs > writingMs;
 }

@@ -1,13 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
-import { EngineError } from "../../policy/errors.ts";
 import { type Builder, findBuilder, renderBuildArgv } from "../engine/build.ts";
 import type { Engine } from "../engine/engine.ts";
 import { hasImage } from "../engine/images.ts";
 import type { SiteProxy } from "../environment/site-proxy.ts";
+import { makePrivateDirectory } from "../session/home.ts";
 import type { Report } from "../ui/report.ts";
 import { provideBase } from "./base.ts";
+import { explainBuildFailure } from "./build-failure.ts";
 import { withBuildLock } from "./build-lock.ts";
 import { parseBuildLine } from "./build-progress.ts";
 import { type ContextFile, hashContext, readContext, writeContext } from "./context.ts";
@@ -57,8 +57,11 @@ export async function ensureImage(request: ImageRequest): Promise<{ tag: string;
     if (!request.rebuild && (await hasImage(request.engine, named.tag))) return { tag: named.tag, built: false };
     const { engine, root, settings, renewBase, proxy, report, signal } = request;
     const base = await provideBase({ engine, root, base: settings.base, renew: renewBase, env: proxy.buildArgs, report, signal });
-    const directory = await mkdtemp(path.join(tmpdir(), "agentbox-build-"));
+    // Of one name, which the lock allows: what a killed build left is replaced by the next one.
+    const directory = path.join(request.agentboxHome, "build");
+    await rm(directory, { recursive: true, force: true });
     try {
+      await makePrivateDirectory(directory);
       await writeContext(directory, named.files);
       const labels = { "agentbox.hash": named.hash, "agentbox.home": request.agentboxHome, "agentbox.epoch": settings.epoch };
       const args = { BASE_IMAGE: base, ...named.args, AGENTS_EPOCH: settings.epoch, ...proxy.buildArgs };
@@ -84,20 +87,4 @@ async function runBuild({ engine, report, signal }: ImageRequest, renderArgv: (b
   const result = await engine.client.call(renderArgv(builder), { timeoutMs: buildLimitMs, signal, env: builder.env, onLine });
   signal.throwIfAborted();
   if (result.exitCode !== 0) throw explainBuildFailure(step, lines);
-}
-
-type Hint = { pattern: RegExp; fix: string };
-
-const hints: readonly Hint[] = [
-  { pattern: /certificate|self-signed|SSL|UNABLE_TO_VERIFY/i, fix: "name the certificates of your site's authority with --ca-file" },
-  { pattern: /no space left/i, fix: "free disk space: `agentbox cleanup`, then the engine's own `system prune`" },
-  { pattern: /Unable to locate package/i, fix: "correct --package; --package none drops all of them" },
-  { pattern: /ETARGET|E404|No matching version/i, fix: "correct the version in --agents" },
-  { pattern: /resolving|ENOTFOUND|EAI_AGAIN|timed? ?out|ETIMEDOUT|ECONNREFUSED|unreachable/i, fix: "see to the network, or to HTTP_PROXY and HTTPS_PROXY, which serve the build" },
-];
-
-function explainBuildFailure(step: string, lines: readonly string[]): EngineError {
-  const tail = lines.slice(-15).join("\n");
-  const fix = hints.find(({ pattern }) => pattern.test(tail))?.fix ?? "correct what the last lines name and start again";
-  return new EngineError({ what: `the image could not be built${step === "" ? "" : ` (at: ${step.slice(0, 120)})`}; the last lines were:\n${tail}\n`, fix });
 }

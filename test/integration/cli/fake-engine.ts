@@ -52,6 +52,12 @@ export class FakeEngine {
     return this.#spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], { TERM: "dumb" });
   }
 
+  /** Runs a piece of shell in the project, in which `agentbox` is the command line. */
+  async runShell(script: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+    const agentbox = `agentbox() { '${process.execPath}' '${path.join(repository, "cli/main.ts")}' "$@"; }`;
+    return await this.#spawn("bash", ["-c", `${agentbox}\n${script}`], env).outcome;
+  }
+
   async run(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
     return await this.start(argv, env).outcome;
   }
