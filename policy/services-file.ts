@@ -1,5 +1,6 @@
 import { parseRange, type Range } from "./address.ts";
 import { parseAllowlistFile, type PlacedWord } from "./allowlist-file.ts";
+import { parseEntry } from "./entry.ts";
 import { ConfigError, type Complaint } from "./errors.ts";
 import { quote } from "./parsed.ts";
 
@@ -11,8 +12,14 @@ export type GithubFile = { ranges: readonly Range[]; date: string };
 
 /** Parses the text of `allowlists/services.sh`; entries are judged later, by `buildEffectiveList`. */
 export function parseServicesFile(file: string, text: string): ServicesFile {
-  const { arrays } = parseAllowlistFile(file, text, { arrays: ["ALLOWED_SERVICES", "CRITICAL_SERVICES"], scalars: [] });
+  const { arrays } = parseAllowlistFile(file, text, { arrays: ["ALLOWED_SERVICES", "CRITICAL_SERVICES"], scalars: [], judge: judgeService });
   return { allowed: arrays.get("ALLOWED_SERVICES") ?? [], critical: arrays.get("CRITICAL_SERVICES") ?? [] };
+}
+
+/** The list as a whole is judged by `buildEffectiveList`; a file that gets no further shall still tell its wrong entries. */
+function judgeService(array: string, { text, place }: PlacedWord): Complaint | undefined {
+  const entry = array === "ALLOWED_SERVICES" ? parseEntry(text, "allowlist-file") : undefined;
+  return entry === undefined || entry.ok ? undefined : { ...entry.complaint, place };
 }
 
 /** Parses the text of `allowlists/github.sh`. Every word must be a CIDR block or an address without ports. */

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseAllowlistFile, renderAllowlistFile, type AllowlistFile } from "../../../policy/allowlist-file.ts";
-import { ConfigError, type Complaint } from "../../../policy/errors.ts";
+import { parseAllowlistFile, renderAllowlistFile, type AllowlistFile, type PlacedWord } from "../../../policy/allowlist-file.ts";
+import { ConfigError, renderComplaint, type Complaint } from "../../../policy/errors.ts";
 
 function mistakes(text: string, shape?: Parameters<typeof parseAllowlistFile>[2]): readonly Complaint[] {
   try {
@@ -86,7 +86,9 @@ describe("parseAllowlistFile", () => {
     ["a comment glued to the end of an array", "A=(a)#b", 1, 6, "text after the end"],
     ["two arrays on one line", "A=(a) B=(b)", 1, 7, "text after the end"],
     ["a space before the equals sign", "A =(a)", 1, 1, "space before ="],
-    ["a space before the parenthesis", "A= (a)", 1, 3, "bare word"],
+    ["a space before the parenthesis", "A= (a)", 1, 3, "nothing right after A="],
+    ["a scalar without a value", "A=", 1, 3, "nothing right after A="],
+    ["a ) without an array", ")", 1, 1, "closes no array"],
     ["a lower-case name", "a=(a)", 1, 1, "capitals"],
     ["a line continuation", "A=(a \\\nb)", 1, 6, "an escape"],
     ["a semicolon between words", "A=(a;b)", 1, 5, '";"'],
@@ -96,7 +98,7 @@ describe("parseAllowlistFile", () => {
     ["an unclosed array", "A=(\na\n", 1, 1, "not closed"],
     ["an array defined twice", "A=(a)\nA=(b)", 2, 1, "defined twice"],
     ["NUL", "A=(a)\n# \0", 2, 3, "character"],
-    ["Windows line ends", "A=(a)\r\nB=(b)\r\n", 1, 6, "carriage return"],
+    ["a carriage return inside a line", "A=(a)\n# x\ry", 2, 4, "character"],
     ["a byte order mark", "\ufeffA=(a)", 1, 1, "byte order mark"],
     ["bytes that are not UTF-8", "A=('\ufffd')", 1, 5, "character"],
     ["a bare letter outside ASCII", "A=(bücher.de)", 1, 5, "character"],
@@ -111,6 +113,44 @@ describe("parseAllowlistFile", () => {
   test("collects the mistakes of all lines", () => {
     const lines = mistakes(`A=(\n  "$x"\n  ok\n  *\n)\nB+=(\n  y\n)\nfoo\n`).map(({ place }) => place?.line);
     expect(lines).toEqual([2, 4, 6, 9]);
+  });
+
+  // One mistake is told once, at its place, however much it makes of what follows unreadable.
+  const told: readonly [row: string, text: string, messages: readonly string[]][] = [
+    [
+      "an array that is not closed before the next one",
+      "\nA=(\n  a\n  b\n\nB=(\n  c\n)\n",
+      ["f.sh:6:1: A (line 2) is not closed; expected a ) on a line of its own before B; fix: add it after the last word"],
+    ],
+    ["two arrays that are not closed", "A=(\n  a\nB=(\n  c\n", ["f.sh:3:1: A (line 1) is not closed", "f.sh:3:1: B (line 3) is not closed"]],
+    ["a command substitution on a line of its own", "A=(\n  a\n  $(touch x)\n  b\n  c\n)\nB=(\n  d\n)\n", ["f.sh:3:3: A: an expansion in a bare word"]],
+    ["a command substitution before an array that is not closed", "A=(\n  $(touch x)\n  b\nB=(\n  d\n)\n", ["f.sh:2:3: A: an expansion in a bare word"]],
+    ["a mistake in an array of one line", 'A=("$x")\nB=(b)\nC="c"\n', ["f.sh:1:5: A: an expansion in double quotes"]],
+    ["a mistake in each of two arrays of one line", 'A=("$x")\nB=(*)\n', ["f.sh:1:5: A: an expansion in double quotes", 'f.sh:2:4: B: the character "*" in a bare word']],
+    ["a mistake after a command substitution", "A=(\n  $(touch x)\n  *\n)\n", ["f.sh:2:3: A: an expansion", 'f.sh:3:3: A: the character "*"']],
+    ["words without an array", '"a"\n"b"\n"c"\n)\nB=(\n  d\n)\n', ['f.sh:1:1: "\\"a\\"" is neither an array nor a comment']],
+    ["a space before the equals sign of a long array", "A = (\n  a\n  b\n)\nB=(b)\n", ["f.sh:1:1: a space before ="]],
+    ["a space before the parenthesis of a long array", "A= (\n  a\n  b\n)\nB=(b)\n", ["f.sh:1:3: nothing right after A="]],
+    ["a quote that is not closed", 'A=(\n  "a\n  "b"\n)\n', ["f.sh:2:3: A: a quote that is not closed on its line"]],
+    ["Windows line ends", "A=(\r\n  a\r\n)\r\n", ["f.sh:1: the file has Windows line ends (CR LF); expected UTF-8 text with Unix line ends; fix: save it with LF line ends, for example by dos2unix"]],
+    ["Windows line ends beside another mistake", "A=(\r\n  *\r\n)\r\n", ["f.sh:1: the file has Windows line ends", 'f.sh:2:3: A: the character "*"']],
+    ["a semicolon after a word", "A=(\n  a.com;\n  b.com\n)\n", ['f.sh:2:8: A: a ";" between words; expected words separated by spaces or line ends; fix: remove the ;']],
+    ["a semicolon after a quoted word", 'A=(\n  "a.com";\n)\n', ['f.sh:2:10: A: a ";" between words; expected words separated by spaces or line ends; fix: remove the ;']],
+    ["a semicolon that stands alone", "A=(\n  a.com ;\n)\n", ['f.sh:2:9: A: a ";" between words; expected words separated by spaces or line ends; fix: remove the ;']],
+    ["a semicolon between two words", "A=(a;b)\n", ['f.sh:1:5: A: a ";" between words; expected words separated by spaces or line ends; fix: put a space in place of the ;']],
+    ["a comma after a quoted word", 'A=("a", "b")\n', ['f.sh:1:7: A: a "," between words; expected words separated by spaces or line ends; fix: remove the ,']],
+    ["a semicolon after an array", "A=(a); # done\n", ["f.sh:1:6: text after the end of A; expected nothing but a comment; fix: remove the ;"]],
+    ["a comment glued to the end of an array", "A=(a)#b\n", ["f.sh:1:6: text after the end of A; expected nothing but a comment; fix: put a space before it"]],
+  ];
+  test.each(told)("tells once of %s", (_row, text, messages) => {
+    const found = mistakes(text).map(renderComplaint);
+    expect(found.map((line, index) => line.slice(0, messages[index]?.length))).toEqual(messages);
+  });
+
+  test("tells of unknown names and wrong values beside mistakes of form, in the order of the file", () => {
+    const judge = (array: string, { text, place }: PlacedWord): Complaint | undefined => (text === "bad" ? { what: `${text} in ${array}`, place } : undefined);
+    const found = mistakes("A=(\n  bad\n  *\n  bad\n)\nX=(a)\n", { arrays: ["A", "B"], scalars: [], judge }).map(({ what, place }) => [place?.line, what]);
+    expect(found).toEqual([[2, "bad in A"], [3, 'A: the character "*" in a bare word'], [4, "bad in A"], [6, "X is not known here"]]);
   });
 
   test("refuses names that the file must not or must define", () => {

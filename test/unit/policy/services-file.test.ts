@@ -30,6 +30,11 @@ describe("parseServicesFile", () => {
   });
 });
 
+test("wrong entries are told beside mistakes of form", () => {
+  const text = message(() => parseServicesFile("s.sh", 'ALLOWED_SERVICES=(\n  "https://a.com"\n  b.com;\n)\nCRITICAL_SERVICES=()'));
+  expect(text.split("\n").map((line) => line.split(" ")[0])).toEqual(["s.sh:2:3:", "s.sh:3:8:"]);
+});
+
 describe("parseGithubFile", () => {
   test("reads ranges and date", () => {
     const { ranges, date } = parseGithubFile("g.sh", 'GITHUB_RANGES_DATE="2025-07-25"\nGITHUB_RANGES=("140.82.112.0/20" "20.1.2.3/32" "20.1.2.3")');
