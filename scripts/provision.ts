@@ -24,6 +24,8 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "dig", packages: ["bind9-dnsutils"], why: "clients of the lab" },
   { program: "ssh", packages: ["openssh-client"], why: "clients of the lab" },
   { program: "podman", packages: ["podman", "catatonit"], why: "the smoke rows on Podman" },
+  { program: "catatonit", packages: ["catatonit"], why: "the init of Podman's boxes" },
+  { program: "jq", packages: ["jq"], why: "the tests in boxes" },
   { program: "tmux", packages: ["tmux"], why: "the terminal tests" },
 ];
 

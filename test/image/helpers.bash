@@ -48,6 +48,19 @@ containers_of() {
   docker ps --all --quiet --filter "label=agentbox.project=${1:-$PROJECT}"
 }
 
+# Sessions of a project that are written down; another run of these tests may have its own.
+sessions_of() {
+  local record
+  for record in "$HOME"/.agentbox/sessions/*/session.json; do
+    jq --raw-output --arg project "${1:-$PROJECT}" 'select(.project == $project).id' "$record" 2>/dev/null || true
+  done
+}
+
+# True when neither a container nor a session of the project is left.
+is_cleared() {
+  [ -z "$(containers_of "$@")$(sessions_of "$@")" ]
+}
+
 # Waits until a command succeeds, 15 s at most.
 eventually() {
   local left=150

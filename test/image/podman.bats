@@ -102,5 +102,5 @@ remove_volumes_of_project() {
   done
   run -0 pod -- true </dev/null
   assert_equal "$(podman ps --all --quiet --filter "label=agentbox.project=$PWD")" ""
-  assert_equal "$(find "$HOME/.agentbox/sessions" -mindepth 1)" ""
+  assert_equal "$(sessions_of "$PWD")" ""
 }

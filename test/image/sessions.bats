@@ -19,8 +19,7 @@ ended() {
 session_of() { docker inspect --format '{{index .Config.Labels "agentbox.session"}}' "$(containers_of)"; }
 
 nothing_left() {
-  assert_equal "$(containers_of)" ""
-  assert_equal "$(find "$HOME/.agentbox/sessions" -mindepth 1)" ""
+  assert_equal "$(containers_of)$(sessions_of)" ""
   local extra
   extra=$(ls -A | grep -v -e '^log$' -e '^up$' -e '^caught$' -e '^[0-9]*$' || true)
   assert_equal "$extra" "${1-}"

@@ -33,8 +33,7 @@ bats_test_function --description "case 32: a command ended by SIGKILL is 137" --
 @test "case 32: a reader that goes away ends the box" {
   timeout 20 bash -c 'cd "$0" && AGENTBOX_FIREWALL=0 "$AGENTBOX" run --network "$LAB_NETWORK" -- yes 2>/dev/null </dev/null | head -1' "$PWD" >first
   assert_equal "$(cat first)" y
-  # shellcheck disable=SC2016
-  eventually sh -c 'test -z "$(docker ps --all --quiet --filter "label=agentbox.project=$0")"' "$PWD"
+  eventually is_cleared
 }
 
 @test "case 33: arguments with spaces, quotes, expansions, newlines and leading dashes arrive unchanged" {

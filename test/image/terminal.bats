@@ -31,11 +31,6 @@ start_shell() {
   eventually shows 'box:/'
 }
 
-nothing_left() {
-  eventually test -z "$(containers_of)"
-  assert_equal "$(find "$HOME/.agentbox/sessions" -mindepth 1)" ""
-}
-
 @test "the launch screen shows the steps and gives way to the agent, which keeps warnings and the ready line" {
   lab POST /dns '{"registry.gitlab.com":{"delayMs":1200}}'
   open_terminal
@@ -76,7 +71,7 @@ nothing_left() {
   eventually shows 'still 42'
   keys C-d
   eventually shows 'exit=0'
-  nothing_left
+  eventually is_cleared
 }
 
 @test "after the box the terminal is as it was found" {
@@ -99,16 +94,14 @@ nothing_left() {
   eventually shows 'exit=130'
   [ $((SECONDS - started)) -lt 6 ]
   assert_contains "$(screen)" "ended by SIGINT; everything was removed"
-  nothing_left
+  eventually is_cleared
 }
 
 @test "case 36: a closed terminal ends the box and leaves nothing" {
   start_shell
   keys 'sleep 100' Enter
   terminal kill-server
-  eventually sh -c 'test -z "$(docker ps --all --quiet --filter "label=agentbox.project=$0")"' "$PROJECT"
-  # shellcheck disable=SC2016
-  eventually sh -c 'test -z "$(find "$HOME/.agentbox/sessions" -mindepth 1)"'
+  eventually is_cleared
 }
 
 @test "case 2: a start that fails says why on the screen, and the terminal is the shell's again" {
@@ -120,7 +113,7 @@ nothing_left() {
   assert_contains "$(screen)" "✗ resolving"
   keys 'echo back $((1 + 1))' Enter
   eventually shows 'back 2'
-  nothing_left
+  eventually is_cleared
 }
 
 @test "a shell of an earlier box is remembered in its history" {
