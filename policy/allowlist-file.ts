@@ -48,8 +48,11 @@ function judgeWords(arrays: AllowlistFile["arrays"], { judge }: Pick<AllowlistSh
 
 /** Sorts by line; what has no line stays at the end. */
 function inOrder(complaints: readonly Complaint[]): readonly Complaint[] {
-  const lineOf = ({ place }: Complaint): number => place?.line ?? Number.MAX_SAFE_INTEGER;
   return complaints.toSorted((a, b) => lineOf(a) - lineOf(b));
+}
+
+function lineOf({ place }: Complaint): number {
+  return place?.line ?? Number.MAX_SAFE_INTEGER;
 }
 
 type NameCheck = { shape: AllowlistShape; places: ReadonlyMap<string, Place>; sound: boolean };

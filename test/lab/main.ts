@@ -14,6 +14,7 @@ async function main(argv: readonly string[]): Promise<void> {
       name: { type: "string", multiple: true, default: [] },
       socket: { type: "string" },
       state: { type: "string" },
+      all: { type: "boolean", default: false },
     },
   });
   if (positionals[0] === "serve") await serve(positionals[1] ?? "");

@@ -17,6 +17,10 @@ function mistakes(text: string, shape?: Parameters<typeof parseAllowlistFile>[2]
   return [];
 }
 
+function refuseBad(array: string, { text, place }: PlacedWord): Complaint | undefined {
+  return text === "bad" ? { what: `bad in ${array}`, place } : undefined;
+}
+
 type Values = { arrays: Record<string, readonly string[]>; scalars: Record<string, string> };
 
 function valuesOf({ arrays, scalars }: Pick<AllowlistFile, "arrays" | "scalars">): Values {
@@ -148,8 +152,7 @@ describe("parseAllowlistFile", () => {
   });
 
   test("tells of unknown names and wrong values beside mistakes of form, in the order of the file", () => {
-    const judge = (array: string, { text, place }: PlacedWord): Complaint | undefined => (text === "bad" ? { what: `${text} in ${array}`, place } : undefined);
-    const found = mistakes("A=(\n  bad\n  *\n  bad\n)\nX=(a)\n", { arrays: ["A", "B"], scalars: [], judge }).map(({ what, place }) => [place?.line, what]);
+    const found = mistakes("A=(\n  bad\n  *\n  bad\n)\nX=(a)\n", { arrays: ["A", "B"], scalars: [], judge: refuseBad }).map(({ what, place }) => [place?.line, what]);
     expect(found).toEqual([[2, "bad in A"], [3, 'A: the character "*" in a bare word'], [4, "bad in A"], [6, "X is not known here"]]);
   });
 
