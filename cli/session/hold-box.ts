@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { EngineError, FirewallError } from "../../policy/errors.ts";
 import { runAttached } from "../engine/attach.ts";
 import type { ContainerPlan } from "../engine/container-plan.ts";
@@ -16,6 +17,8 @@ import { renderOwner } from "./owner.ts";
 import type { BoxEdge, PlannedBox } from "./plan-box.ts";
 import type { BoxRequest } from "./prepare.ts";
 import { closeSession, openSession, type Session, writeSessionFiles } from "./session.ts";
+
+const REMOVAL_PAUSE_MS = 200;
 
 export type Holding = BoxEdge & { request: BoxRequest; planned: PlannedBox; image: string; interruption: Interruption };
 
@@ -50,13 +53,14 @@ async function planContainer({ host, request, planned, image }: Holding, session
   const { id, container, owner } = session.record;
   const spec = buildBoxSpec({ session: id, profile: request.profile, network, user, admin: request.admin, command, project: workspace.project, env, upstreams, gateways, ports, mounts: engine.sameKernel ? sources : undefined });
   const sessionMounts = await writeSessionFiles({ session, spec, terminal: host.terminal });
-  await labelVolumes(engine, stateMounts, workspace.project);
+  await labelVolumes(engine, stateMounts, { project: workspace.project, home: host.agentboxHome });
   return {
     name: container,
     image,
     session: id,
     owner: renderOwner(owner),
     project: workspace.project,
+    home: host.agentboxHome,
     terminal: host.terminal,
     firewall: network.firewall,
     jsonLog: host.env["AGENTBOX_LOG"] === "json",
@@ -72,26 +76,45 @@ async function planContainer({ host, request, planned, image }: Holding, session
 async function runCreated({ host, screen, request, planned, interruption }: Holding, session: Session, workspace: OpenWorkspace): Promise<number> {
   const { engine, user } = planned;
   const { container } = session.record;
-  let replaced: string | undefined;
+  const replaced = new AbortController();
+  const over = new AbortController();
   const unwatch = workspace.watch((reason) => {
-    replaced = reason;
-    // At once, without time to end in: the agent could use it to write what is no longer protected.
-    void signalContainer(engine, container, "SIGKILL").catch(() => undefined);
+    replaced.abort(new FirewallError({ what: reason, expected: "protected files that stay in place while a box runs", fix: "start again" }));
+    void removeUntilGone(engine, container, over.signal);
   });
+  const signal = AbortSignal.any([replaced.signal, interruption.first]);
   const { callback } = request;
   const endRelay = callback?.onLoopback === true ? await relayCallback({ engine, container, port: callback.port, user }) : () => {};
   const endStopping = stopOnSignal(engine, container, interruption, host.terminal);
   try {
-    if (host.terminal) await launchOnTerminal({ engine, session, screen, signal: interruption.first });
+    signal.throwIfAborted();
+    if (host.terminal) await launchOnTerminal({ engine, session, screen, signal });
     else await runAttached(engine, container, true);
+  } catch (error) {
+    // A box that is gone fails in many ways; this is the cause.
+    replaced.signal.throwIfAborted();
+    throw error;
   } finally {
+    over.abort();
     endStopping();
     endRelay();
     unwatch();
   }
-  interruption.first.throwIfAborted();
-  if (replaced !== undefined) throw new FirewallError({ what: replaced, expected: "protected files that stay in place while a box runs", fix: "start again" });
+  signal.throwIfAborted();
   return await readExitCode(engine, container);
+}
+
+/**
+ * Removes a box at once, whatever its state, without time to end in: the agent could use it to write what
+ * is no longer protected. Tries again until it is gone, or `over`.
+ */
+async function removeUntilGone(engine: Engine, container: string, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    // Removal alone would let Podman ask the agent to end first; a box that does not run yet takes no signal.
+    await signalContainer(engine, container, "SIGKILL").catch(() => undefined);
+    if (await removeContainer(engine, container).catch(() => false)) return;
+    await sleep(REMOVAL_PAUSE_MS);
+  }
 }
 
 /** The exit code of what ran in the box, apart from failures of the engine, which have codes of the same range. */

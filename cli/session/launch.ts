@@ -29,12 +29,16 @@ export class LaunchFailure extends Error {
  */
 export async function launchOnTerminal({ engine, session, screen, signal }: Launch): Promise<void> {
   const { container } = session.record;
+  signal.throwIfAborted();
   await startContainer(engine, container);
   signal.throwIfAborted();
   await awaitReady({ engine, session, screen, signal });
   await screen.close();
   signal.throwIfAborted();
-  await attachTerminal(engine, container, async () => await rm(session.launchDirectory, { recursive: true, force: true }));
+  await attachTerminal(engine, container, async () => {
+    // A box that is to end gets no agent; its end also ends the engine's client, which has the terminal.
+    if (!signal.aborted) await rm(session.launchDirectory, { recursive: true, force: true });
+  });
 }
 
 async function awaitReady({ engine, session, screen, signal }: Launch): Promise<void> {

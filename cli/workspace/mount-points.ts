@@ -13,15 +13,16 @@ type ClaimQuery = { stateDir: string; session: string; points: readonly MountPoi
 /**
  * Makes the mount points that are missing, outer ones first, and records who uses them: sessions of one
  * project share them, and a mount point that is removed under a running box takes its protection away.
- * Returns the paths that cannot exist because their file system is read-only: nobody can plant anything there.
+ * Returns the paths that it made, and those that cannot exist because their file system is read-only:
+ * nobody can plant anything there.
  *
  * A path that cannot be made is a `ConfigError`; whatever was made for this session is removed again.
  */
-export function claimMountPoints({ stateDir, session, points }: ClaimQuery): { impossible: string[] } {
+export function claimMountPoints({ stateDir, session, points }: ClaimQuery): { impossible: string[]; made: string[] } {
   const record = openMountPointRecord(stateDir);
   try {
-    const { complaints, impossible } = record.exclusively(() => claimAll(record, { session, points }));
-    if (complaints.length === 0) return { impossible };
+    const { complaints, impossible, made } = record.exclusively(() => claimAll(record, { session, points }));
+    if (complaints.length === 0) return { impossible, made };
     record.exclusively(() => releaseAll(record, session));
     throw new ConfigError(complaints);
   } finally {
@@ -49,9 +50,10 @@ export function listMountPointSessions(stateDir: string): string[] {
   }
 }
 
-function claimAll(record: MountPointRecord, { session, points }: Omit<ClaimQuery, "stateDir">): { complaints: Complaint[]; impossible: string[] } {
+function claimAll(record: MountPointRecord, { session, points }: Omit<ClaimQuery, "stateDir">): { complaints: Complaint[]; impossible: string[]; made: string[] } {
   const complaints: Complaint[] = [];
   const impossible: string[] = [];
+  const made: string[] = [];
   for (const point of points) {
     if (impossible.some((path) => isWithin(point.path, path))) {
       impossible.push(point.path);
@@ -60,16 +62,20 @@ function claimAll(record: MountPointRecord, { session, points }: Omit<ClaimQuery
     try {
       const known = record.find(point.path);
       const inode = readInode(point.path);
-      if (inode === null) record.add(point, makePoint(point));
-      // Somebody replaced what was made: it is the user's now, and stays.
-      else if (known !== null && known.inode !== inode) record.forget(point.path);
+      if (inode === null) {
+        record.add(point, makePoint(point));
+        made.push(point.path);
+      } else if (known !== null && known.inode !== inode) {
+        // Somebody replaced what was made: it is the user's now, and stays.
+        record.forget(point.path);
+      }
       record.claim(point.path, session);
     } catch (error) {
       if (isOutOfReach(error, point.path)) impossible.push(point.path);
       else complaints.push(describeFailure(point, error));
     }
   }
-  return { complaints, impossible };
+  return { complaints, impossible, made };
 }
 
 function releaseAll(record: MountPointRecord, session: string): void {

@@ -1,5 +1,5 @@
 import { watch, type FSWatcher } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { findReplaced, type Snapshot } from "./snapshot.ts";
 
 const SETTLE_MS = 20;
@@ -11,6 +11,7 @@ const POLL_MS = 1000;
  * so the box has to end. Changes in place keep the mount and are no matter. Returns how to stop.
  *
  * Directories are watched for speed; the poll is for file systems that do not tell (network, desktop VMs).
+ * A path that was away for a moment counts, too: the engine may have mounted just then.
  */
 export function watchSnapshot(snapshot: Snapshot, onReplaced: (reason: string) => void): () => void {
   const watchers: FSWatcher[] = [];
@@ -22,20 +23,27 @@ export function watchSnapshot(snapshot: Snapshot, onReplaced: (reason: string) =
     clearInterval(poll);
     for (const watcher of watchers) watcher.close();
   };
-  const check = (): void => {
-    const path = stopped ? null : findReplaced(snapshot);
-    if (path === null) return;
+  const end = (path: string): void => {
     stop();
     onReplaced(`${JSON.stringify(path)} was replaced on the host, so the box no longer has it read-only`);
+  };
+  const check = (): void => {
+    const path = stopped ? null : findReplaced(snapshot);
+    if (path !== null) end(path);
   };
   const checkSoon = (): void => {
     clearTimeout(settle);
     settle = setTimeout(check, SETTLE_MS).unref();
   };
   const poll = setInterval(check, POLL_MS).unref();
+  const paths = new Set(snapshot.map(({ path }) => path));
   for (const directory of new Set(snapshot.map(({ path }) => dirname(path)))) {
     try {
-      const watcher = watch(directory, { persistent: false }, checkSoon);
+      const watcher = watch(directory, { persistent: false }, (event, name) => {
+        const path = name === null ? directory : join(directory, name);
+        if (event === "rename" && !stopped && paths.has(path)) end(path);
+        else checkSoon();
+      });
       watcher.on("error", checkSoon);
       watchers.push(watcher);
     } catch {

@@ -16,6 +16,12 @@ function expectNothingLeft(): void {
   expect(engine.projectFiles()).toEqual([]);
 }
 
+/** What replaced a mount point is the user's, and all that is left. */
+function expectProjectKept(): void {
+  expect(engine.sessions()).toEqual([]);
+  expect(engine.projectFiles()).toEqual([".vscode"]);
+}
+
 describe("a run without a terminal", () => {
   test("writes nothing to stdout but what the command writes, and passes its exit code on", async () => {
     engine.answer("start", "echo from-inside; exit 0");
@@ -73,6 +79,50 @@ describe("an engine that fails", () => {
     engine.answer("rm", undefined);
     expect((await engine.run(run)).stderr).toMatch(/removed what a killed session left/);
     expectNothingLeft();
+  });
+});
+
+describe("a protected file that is replaced", () => {
+  const replace = "mkdir new; mv .vscode old; mv new .vscode; rmdir old;";
+  const said = /\.vscode" was replaced on the host.*fix: start again/;
+
+  test("while the engine starts the box ends the run with 70, although nothing runs there to be killed yet", async () => {
+    // Like an engine's own: no signal to a box that does not run, and a start that fails once the box is removed.
+    engine.answer("kill", "echo 'is not running' >&2; exit 1");
+    engine.answer("rm", ': >"$FAKE/removed"');
+    engine.answer("start", `${replace} for i in $(seq 100); do [ ! -e "$FAKE/removed" ] || exit 1; sleep 0.05; done; echo agent ran; exit 0`);
+    const outcome = await engine.run(run);
+    expect(outcome).toMatchObject({ code: 70, stdout: "" });
+    expect(outcome.stderr).toMatch(said);
+    expectProjectKept();
+  });
+
+  test("ends the run although the engine refuses the first removal", async () => {
+    engine.answer("kill", "exit 1");
+    engine.answer("rm", 'if [ ! -e "$FAKE/asked" ]; then : >"$FAKE/asked"; exit 1; fi; : >"$FAKE/removed"');
+    engine.answer("start", `${replace} for i in $(seq 100); do [ ! -e "$FAKE/removed" ] || exit 1; sleep 0.05; done; echo agent ran; exit 0`);
+    expect(await engine.run(run)).toMatchObject({ code: 70, stdout: "" });
+    expectProjectKept();
+  });
+
+  test("before the start is found by the plan, and nothing is started", async () => {
+    engine.answer("create", replace);
+    const outcome = await engine.run(run);
+    expect(outcome.code).toBe(70);
+    expect(outcome.stderr).toMatch(/\.vscode" was replaced between planning and start/);
+    expect(engine.calls().filter((call) => call.startsWith("start"))).toEqual([]);
+    expectProjectKept();
+  });
+
+  test("on a terminal ends the run before the terminal is handed over", async () => {
+    engine.answer("rm", ': >"$FAKE/removed"');
+    engine.answer("start", replace);
+    engine.answer("wait", 'for i in $(seq 100); do [ ! -e "$FAKE/removed" ] || exit 0; sleep 0.05; done');
+    const outcome = await engine.startOnTerminal(run).outcome;
+    expectProjectKept();
+    expect(outcome.code).toBe(70);
+    expect(outcome.stdout).toMatch(said);
+    expect(engine.calls().filter((call) => call.startsWith("attach"))).toEqual([]);
   });
 });
 

@@ -47,6 +47,16 @@ const replacements: [string, string, () => void][] = [
   }],
 ];
 
+test("the box ends when a path was exchanged and put back, since the engine may have mounted in between", async () => {
+  renameSync(join(project, ".vscode"), join(project, "v"));
+  mkdirSync(join(project, ".vscode"));
+  rmSync(join(project, ".vscode"), { recursive: true });
+  renameSync(join(project, "v"), join(project, ".vscode"));
+  await waitForReason(900);
+  expect(reasons).toEqual([expect.stringContaining(".vscode")]);
+  expect(workspace.close()).toEqual([]);
+});
+
 test.each(replacements)("the box ends when %s", async (_name, path, replace) => {
   replace();
   await waitForReason(900);
