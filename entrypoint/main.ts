@@ -45,7 +45,7 @@ async function prepare(spec: BoxSpec, log: Log): Promise<void> {
  * a box must never run open because one of two places was missed.
  */
 function readBoxSpec(): BoxSpec {
-  const parsed = boxSpecSchema.safeParse(JSON.parse(readFileSync(BOX_SPEC_PATH, "utf8")));
+  const parsed = boxSpecSchema.safeParse(readJson(BOX_SPEC_PATH));
   if (!parsed.success) {
     throw new ConfigError(
       parsed.error.issues.map(({ path, message }) => ({
@@ -63,6 +63,15 @@ function readBoxSpec(): BoxSpec {
     });
   }
   return parsed.data;
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    throw new ConfigError({ place: { file }, what, expected: "the box's specification", fix: "start boxes with the agentbox command" }, { cause: error });
+  }
 }
 
 function chooseLines(): Log {

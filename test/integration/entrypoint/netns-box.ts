@@ -16,6 +16,8 @@ export type BoxOptions = {
   /** The whole text of services.sh, good or bad. */
   services?: string;
   spec?: Partial<BoxSpec>;
+  /** The whole text of box.json, good or bad; null leaves the file out. */
+  specText?: string | null;
   command?: readonly string[];
   /** Replaces programs of /usr/sbin in the box: name to a shell script's text. The real ones are in /run/sbin.real. */
   replace?: Readonly<Record<string, string>>;
@@ -76,7 +78,8 @@ function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
     mkdirSync(join(dir, "replace"), { recursive: true });
     writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
-  writeFileSync(join(dir, "run/box.json"), JSON.stringify(makeSpec(options)), { mode: 0o644 });
+  const text = options.specText === undefined ? JSON.stringify(makeSpec(options)) : options.specText;
+  if (text !== null) writeFileSync(join(dir, "run/box.json"), text, { mode: 0o644 });
 }
 
 function renderServices({ allowed = [], critical = [] }: BoxOptions): string {

@@ -147,6 +147,17 @@ describe("a start", () => {
     expect(run.stdout).toBe("");
   });
 
+  it.each([
+    ["missing", null],
+    ["no JSON", "{"],
+    ["of another version", '{"version":2}'],
+  ])("is refused with 78 when its specification is %s", async (_case, specText) => {
+    const run = await runBox(lab, { specText, command: ["echo", "agent"] });
+    expect(failureOf(run)).toMatchObject({ step: "start", exitCode: 78 });
+    expect(failureOf(run).text).toContain("/run/agentbox/box.json");
+    expect(run.stdout).toBe("");
+  });
+
   it("leaves a box with mode none without any network, and starts it", async () => {
     const run = await runBox(lab, { spec: { mode: "none" }, command: reachArgv(["tcp:140.82.112.3:443", "udp:172.30.0.1:53"]) });
     expect(run.code).toBe(0);
