@@ -5,12 +5,8 @@ load helpers
 setup_file() {
   make_project
   git init --quiet
-  # A submodule's repository as an agent makes it, with a directory of the project as its hooks.
-  mkdir -p sub .git/modules/evil/{objects,refs,hooks}
-  echo 'ref: refs/heads/main' >.git/modules/evil/HEAD
-  printf '[core]\n\tbare = false\n' >.git/modules/evil/config
-  printf 'gitdir: ../.git/modules/evil\n' >sub/.git
-  printf '[submodule "sub"]\n\tpath = sub\n\turl = x\n' >.gitmodules
+  git commit --quiet --allow-empty -m first
+  git worktree add --quiet "$BATS_FILE_TMPDIR/other"
 }
 
 setup() {
@@ -22,52 +18,54 @@ setup() {
   cd "$PROJECT"
 }
 
-# Plays the agent of the other box: runs a script when the engine starts the container, and one right after.
+# Plays the agent of the other box: the engine's client first runs a piece of shell when it is to start a box.
 swap_at_start() {
   printf '#!/bin/bash\nif [ "$1" = start ]; then %s\n fi\nexec %q "$@"\n' "$1" "$(command -v docker)" >"$BATS_TEST_TMPDIR/bin/docker"
   chmod +x "$BATS_TEST_TMPDIR/bin/docker"
 }
 
-# Runs a box behind that engine; what it can read of the secret would be its output.
-run_swapped() {
+# swapped_box FIREWALL COMMAND…
+swapped_box() {
   local firewall=$1
-  run -"$2" --separate-stderr env PATH="$BATS_TEST_TMPDIR/bin:$PATH" AGENTBOX_FIREWALL="$firewall" "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- \
-    sh -c "cat .git/modules/evil/hooks/key sub/key '$SECRET/key'; true"
-  refute_contains "$output" hush
+  shift
+  env PATH="$BATS_TEST_TMPDIR/bin:$PATH" AGENTBOX_FIREWALL="$firewall" "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- "$@"
 }
 
-put_back() {
-  rm -rf .git/modules/evil/hooks
-  [ ! -e "$BATS_TEST_TMPDIR/old" ] || mv "$BATS_TEST_TMPDIR/old" .git/modules/evil/hooks
+# expect_refusal FIREWALL PATH: the box does not start, says why, and shows nothing of the secret.
+expect_refusal() {
+  run -70 --separate-stderr swapped_box "$1" sh -c "cat '$2/key' '$SECRET/key'; true"
+  sleep 0.3
+  [ ! -L "$2" ] || rm "$2"
+  [ ! -e "$BATS_TEST_TMPDIR/old" ] || mv "$BATS_TEST_TMPDIR/old" "$2"
+  assert_equal "$output" ""
+  assert_contains "$stderr" "/$2\" was replaced"
 }
 
 @test "a box whose mounts nobody exchanges starts, with the firewall and without" {
   swap_at_start :
   local firewall
   for firewall in 0 1; do
-    run -0 env PATH="$BATS_TEST_TMPDIR/bin:$PATH" AGENTBOX_FIREWALL=$firewall "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- touch "ran-$firewall"
+    swapped_box "$firewall" touch "ran-$firewall"
     [ -e "ran-$firewall" ]
   done
 }
 
+# The entry of a worktree elsewhere is not watched on the host; the repository's hooks are.
 for firewall in 0 1; do
-  bats_test_function --description "a guarded directory that becomes a link when the engine starts stops the start, firewall $firewall" -- guarded_link "$firewall"
-  bats_test_function --description "a link that is there for the engine only, not for the box, stops the start, firewall $firewall" -- fleeting_link "$firewall"
+  for path in .git/worktrees/other .git/hooks; do
+    bats_test_function --description "$path that becomes a link before the engine starts the box stops it, firewall $firewall" -- lasting_link "$firewall" "$path"
+    bats_test_function --description "$path that is a link while the engine mounts, and never later, stops it, firewall $firewall" -- fleeting_link "$firewall" "$path"
+  done
 done
 
-guarded_link() {
-  swap_at_start "mv .git/modules/evil/hooks '$BATS_TEST_TMPDIR/old'; ln -s '$SECRET' .git/modules/evil/hooks"
-  run_swapped "$1" 70
-  put_back
-  assert_contains "$stderr" '/.git/modules/evil/hooks" was replaced'
+lasting_link() {
+  swap_at_start "mv '$2' '$BATS_TEST_TMPDIR/old'; ln -s '$SECRET' '$2'; sleep 0.7"
+  expect_refusal "$1" "$2"
 }
 
-# The other agent puts the directory back as soon as the mounts stand, so that a look at it alone finds nothing.
+# Put back as soon as the mounts stand: whoever only looks at the path afterwards finds the planned directory.
 fleeting_link() {
-  swap_at_start "mv .git/modules/evil/hooks '$BATS_TEST_TMPDIR/old'; ln -s '$SECRET' .git/modules/evil/hooks
-    (while ! docker ps --quiet --no-trunc --filter status=running | grep -q .; do :; done; sleep 0.02; rm .git/modules/evil/hooks; mv '$BATS_TEST_TMPDIR/old' .git/modules/evil/hooks) >/dev/null 2>&1 &"
-  run_swapped "$1" 70
-  sleep 0.5
-  put_back
-  assert_contains "$stderr" '/.git/modules/evil/hooks" was replaced'
+  swap_at_start "mv '$2' '$BATS_TEST_TMPDIR/old'; ln -s '$SECRET' '$2'
+    (until docker top \"\${@: -1}\"; do :; done; rm '$2'; mv '$BATS_TEST_TMPDIR/old' '$2') >/dev/null 2>&1 &"
+  expect_refusal "$1" "$2"
 }
