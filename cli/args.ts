@@ -7,6 +7,7 @@ import { findTopic, findVerb, readAgent, refuseLoginAlone, refuseStrayWords, ren
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import type { EngineKind } from "./engine/engine.ts";
+import { checkResolvers } from "./session/firewall-switch.ts";
 
 /** What the image shall hold. Undefined leaves it as remembered; an empty list or null takes it away. */
 export type ImageWish = {
@@ -61,6 +62,7 @@ export function parseCommandLine(argv: readonly string[], { agents, checkPath, f
   const options = readOptions(words.options, agents, complaints);
   complaints.push(...refusePortClashes(options.ports), ...refusePaths(options, checkPath));
   if (!typed("version")) complaints.push(...checkEnvironment({ firewall, log }, verb));
+  if (firewall === "1" && !options.fullNetwork) complaints.push(...checkResolvers(options.dns));
   const command = typed("version") ? readVersion(verb, words.words, agents, complaints) : readCommand({ verb, words, agents, options, admin: typed("admin"), complaints });
   if (complaints.length > 0 || command === undefined) throw new UsageError(complaints);
   return command;

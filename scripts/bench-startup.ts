@@ -86,6 +86,7 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
     session: "bench",
     owner: String(process.pid),
     project: "bench",
+    home: "bench",
     terminal: false,
     firewall,
     jsonLog: false,

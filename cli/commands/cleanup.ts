@@ -1,10 +1,11 @@
-import { access } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
+import path from "node:path";
 import { removeContainer } from "../engine/containers.ts";
 import { detectEngine } from "../engine/detect.ts";
 import type { Engine, EngineKind } from "../engine/engine.ts";
 import { listLabelled } from "../engine/labels.ts";
 import { listBuiltImages, removeImage } from "../engine/images.ts";
-import { listProjectVolumes, removeVolume } from "../engine/volumes.ts";
+import { listProjectVolumes, type ProjectVolume, removeVolume } from "../engine/volumes.ts";
 import type { Host } from "../host.ts";
 import { nameImage } from "../image/ensure-image.ts";
 import { readImageSettings } from "../image/settings.ts";
@@ -15,16 +16,19 @@ import { readSite } from "./site.ts";
 
 /** Removes what is no longer needed and returns a line about each kind of it. Running boxes are left alone. */
 export async function cleanUp(host: Host, requested: EngineKind | undefined): Promise<string[]> {
-  const engine = await detectEngine({ requested, env: host.env });
+  const warnings: string[] = [];
+  const engine = await detectEngine({ requested, env: host.env, warn: (text) => warnings.push(`warning: ${text}`) });
   const sessions = await sweepSessions(host.agentboxHome, engine);
   const containers = await removeStrays(engine);
   const images = await removeSuperseded(host, engine);
-  const volumes = await removeOrphans(engine);
+  const volumes = await removeOrphans(engine, host.agentboxHome);
   return [
+    ...warnings,
     describe(sessions.length, "killed session", "cleared"),
     describe(containers, "container without a session", "removed"),
     describe(images, "superseded image", "removed"),
-    describe(volumes, "volume of a project that is gone", "removed"),
+    describe(volumes.length, "volume of a project that is gone", "removed"),
+    ...volumes.map(({ name, project }) => `  ${name} of ${project}`),
   ];
 }
 
@@ -54,17 +58,26 @@ async function removeSuperseded(host: Host, engine: Engine): Promise<number> {
   return removed;
 }
 
-/** State of a project goes when its directory has gone. */
-async function removeOrphans(engine: Engine): Promise<number> {
-  let removed = 0;
-  for (const { name, project } of await listProjectVolumes(engine)) {
-    const present = await access(project).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
-    );
-    if (!present && (await removeVolume(engine, name))) removed += 1;
+/** State of a project goes when its directory has gone. Returns the volumes that were removed. */
+async function removeOrphans(engine: Engine, agentboxHome: string): Promise<ProjectVolume[]> {
+  const removed: ProjectVolume[] = [];
+  for (const volume of await listProjectVolumes(engine, agentboxHome)) {
+    if ((await isDeleted(volume.project)) && (await removeVolume(engine, volume.name))) removed.push(volume);
   }
   return removed;
+}
+
+/**
+ * Tells whether a project was deleted, not merely out of sight: something must lie where it lay. A directory
+ * above it that is missing or empty may be the mount point of a disk that is away.
+ */
+async function isDeleted(project: string): Promise<boolean> {
+  const beside = await readdir(path.dirname(project)).catch(() => []);
+  if (beside.length === 0) return false;
+  return await lstat(project).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT",
+  );
 }
 
 function describe(count: number, what: string, done: string): string {

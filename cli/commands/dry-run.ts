@@ -22,6 +22,7 @@ export async function dryRun(host: Host, request: BoxRequest, screen: Screen): P
       session: "SESSION",
       owner: "OWNER",
       project: workspace.project,
+      home: host.agentboxHome,
       terminal: host.terminal,
       firewall: network.firewall,
       jsonLog: host.env["AGENTBOX_LOG"] === "json",

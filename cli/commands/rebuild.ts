@@ -16,7 +16,7 @@ export async function rebuild({ host, screen }: BoxEdge, { agent, options }: Ext
   const { report } = screen;
   try {
     const engine = await reportStep(report, "engine", async () => {
-      const found = await detectEngine({ requested: options.engine, env: host.env });
+      const found = await detectEngine({ requested: options.engine, env: host.env, warn: (text) => report({ event: "warning", step: "engine", text }) });
       return [found, `${found.kind} ${found.version}`];
     });
     const { agentboxHome, root } = host;

@@ -1,3 +1,5 @@
+import { fstatSync } from "node:fs";
+import { brokenPipeCode } from "./client.ts";
 import type { Engine } from "./engine.ts";
 
 /** An event that never comes (an engine without an event log) may delay the hand-over by this much, not stop it. */
@@ -35,4 +37,22 @@ function watchForAttach(engine: Engine, name: string): { attached: Promise<void>
 export async function runAttached(engine: Engine, name: string, stdin: boolean): Promise<number | null> {
   const argv = ["start", "--attach", ...(stdin ? ["--interactive"] : []), name];
   return await engine.client.inherit(argv, { signals: "apart", stdin });
+}
+
+/**
+ * Tells whether a client that left a running box did so because nobody reads the box's output any more.
+ * Docker's then ends by itself with 1; there is no other way to ask a pipe for its readers.
+ */
+export function endedByReader(clientCode: number | null): boolean {
+  if (clientCode === null) return false;
+  return clientCode === brokenPipeCode || [1, 2].some(isPipe);
+}
+
+function isPipe(descriptor: number): boolean {
+  try {
+    const facts = fstatSync(descriptor);
+    return facts.isFIFO() || facts.isSocket();
+  } catch {
+    return false;
+  }
 }

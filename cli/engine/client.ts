@@ -39,7 +39,13 @@ type EnginePipe = {
   end: () => void;
 };
 
+/** There is no such program on this machine, or it is no program. */
+export class MissingProgram extends EngineError {}
+
 const defaultTimeoutMs = 15_000;
+
+/** Exit code of a program that ended because nobody reads its output. */
+export const brokenPipeCode = 141;
 
 /** Between SIGTERM and SIGKILL for a client that is to end. */
 const graceMs = 2_000;
@@ -124,7 +130,8 @@ async function inheritEngine(program: string, argv: readonly string[], options: 
     detached: options.signals === "apart",
   });
   if (result.code === "ENOENT" || result.code === "EACCES") throw missingProgram(program);
-  return result.exitCode ?? null;
+  // As shells have it: the client's own reader went away.
+  return result.exitCode ?? (result.signal === "SIGPIPE" ? brokenPipeCode : null);
 }
 
 function pipeEngine(program: string, argv: readonly string[]): EnginePipe {
@@ -145,8 +152,8 @@ function silentEngine(program: string, argv: readonly string[], timeoutMs: numbe
   });
 }
 
-function missingProgram(program: string): EngineError {
-  return new EngineError({
+function missingProgram(program: string): MissingProgram {
+  return new MissingProgram({
     what: `${program} is not installed or cannot be executed`,
     expected: "Docker or Podman",
     fix: "install one of them, or name the other one with --engine",

@@ -80,9 +80,9 @@ export function renderPort({ address, host, container, protocol }: PortMapping):
   return `${where}:${host}:${container}${protocol === "udp" ? "/udp" : ""}`;
 }
 
-function renderMounts({ mounts, project }: ContainerPlan, engine: EngineTraits): string[] {
+function renderMounts({ mounts, project, home }: ContainerPlan, engine: EngineTraits): string[] {
   // Podman knows no such option; its volumes are labelled when they are made.
-  const label = (name: string): string[] => (engine.kind === "docker" ? labelVolume(name, project) : []);
+  const label = (name: string): string[] => (engine.kind === "docker" ? labelVolume(name, { project, home }) : []);
   const fixed = writableTmpfs.flatMap((tmpfs) => ["--tmpfs", renderTmpfs(tmpfs)]);
   const planned = mounts.flatMap((mount) =>
     mount.kind === "tmpfs" ? ["--tmpfs", renderTmpfs(mount)] : ["--mount", renderMount(mount, mount.kind === "volume" ? label(mount.name) : [])],

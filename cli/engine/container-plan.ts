@@ -20,6 +20,8 @@ export type ContainerPlan = {
   /** Who removes the container: process id and start time of the command line. */
   owner: string;
   project: string;
+  /** `~/.agentbox` of the user, which tells whose volumes these are. */
+  home: string;
   terminal: boolean;
   firewall: boolean;
   jsonLog: boolean;

@@ -1,7 +1,7 @@
 import { release } from "node:os";
 import { z } from "zod";
 import { type Complaint, EngineError } from "../../policy/errors.ts";
-import { createEngineClient, type EngineClient } from "./client.ts";
+import { createEngineClient, type EngineClient, MissingProgram } from "./client.ts";
 import { type Engine, type EngineKind, engineKinds } from "./engine.ts";
 import { readPodmanOptions } from "./podman-host.ts";
 
@@ -12,34 +12,43 @@ export type DetectOptions = {
   env: Readonly<Record<string, string | undefined>>;
   /** Makes the client of an engine; a test puts its own programs here. */
   createClient?: (program: string) => EngineClient;
+  /** Told when the engine used is not the one that the user would expect. */
+  warn?: (text: string) => void;
 };
 
 /**
  * Finds the engine to use: the one asked for, else Docker, else Podman. Throws EngineError that says
- * of each what is wrong with it and what to do.
+ * of each what is wrong with it and what to do. DOCKER_HOST asks for Docker; a Docker that is merely not
+ * installed is passed over silently.
  */
 export async function detectEngine(options: DetectOptions): Promise<Engine> {
-  const { requested, env, createClient = createEngineClient } = options;
+  const { env, createClient = createEngineClient, warn = () => {} } = options;
   const remote = findRemoteHost(env);
-  if (remote !== undefined && requested !== "podman") throw new EngineError(remote);
+  if (remote !== undefined && options.requested !== "podman") throw new EngineError(remote);
+  const requested = options.requested ?? ((env["DOCKER_HOST"] ?? "") === "" ? undefined : "docker");
   const complaints: Complaint[] = [];
+  let silent: Complaint | undefined;
   for (const kind of requested === undefined ? engineKinds : [requested]) {
     const answer = await probeEngine(kind, createClient(kind));
-    if ("engine" in answer) return answer.engine;
+    if ("engine" in answer) {
+      if (silent !== undefined) warn(`docker did not answer (${silent.what}); ${kind} is used, with its own images, volumes and logins`);
+      return answer.engine;
+    }
     complaints.push(answer.complaint);
+    if (!answer.missing) silent ??= answer.complaint;
   }
   throw new EngineError(complaints);
 }
 
-type Answer = { engine: Engine } | { complaint: Complaint };
+type Answer = { engine: Engine } | { complaint: Complaint; missing: boolean };
 
 async function probeEngine(kind: EngineKind, client: EngineClient): Promise<Answer> {
   try {
     const result = await client.call(["info", "--format", "{{json .}}"], { timeoutMs: answerMs });
-    return (await readInfo(client, result.stdout)) ?? { complaint: explainFailure(kind, result.stderr || result.stdout) };
+    return (await readInfo(client, result.stdout)) ?? { complaint: explainFailure(kind, result.stderr || result.stdout), missing: false };
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    return { complaint: error.complaints[0] ?? { what: error.message } };
+    return { complaint: error.complaints[0] ?? { what: error.message }, missing: error instanceof MissingProgram };
   }
 }
 
@@ -72,7 +81,7 @@ async function readInfo(client: EngineClient, text: string): Promise<Answer | un
   const docker = dockerInfo.safeParse(json);
   if (!docker.success) return undefined;
   if (docker.data.OSType !== "linux") {
-    return { complaint: { what: `the engine runs ${docker.data.OSType} containers`, expected: "Linux containers", fix: "switch the engine to Linux containers" } };
+    return { complaint: { what: `the engine runs ${docker.data.OSType} containers`, expected: "Linux containers", fix: "switch the engine to Linux containers" }, missing: false };
   }
   const traits = docker.data.SecurityOptions ?? [];
   return {

@@ -1,3 +1,5 @@
+import { classifyAddress } from "../../policy/address-class.ts";
+import { parseAddress } from "../../policy/address.ts";
 import { type Complaint, UsageError } from "../../policy/errors.ts";
 
 /** Whether a start has the firewall, and what is said about it. */
@@ -15,6 +17,17 @@ export type SwitchInput = {
 export function checkSwitch(variable: string | undefined): Complaint | undefined {
   if (variable === undefined || variable === "1" || variable === "0") return undefined;
   return { what: `AGENTBOX_FIREWALL is ${JSON.stringify(variable)}`, expected: "1 (firewall on) or 0 (firewall off)", fix: "set one of them, or unset the variable" };
+}
+
+/** Complains about resolvers that a box would look for in itself, where its firewall finds nobody to ask. */
+export function checkResolvers(addresses: readonly string[]): Complaint[] {
+  return addresses.flatMap((text) => {
+    const address = parseAddress(text);
+    if (!address.ok) return [];
+    const answer = classifyAddress(address.value);
+    if (answer.kind === "public" || !/^(?:loopback|this network|unspecified address)/.test(answer.name)) return [];
+    return [{ what: `--dns ${text} is the box itself (${answer.name}), where no resolver runs`, expected: "the address of a resolver that the box can reach", fix: "name the resolver's own address, or leave --dns out" }];
+  });
 }
 
 /** Decides on the firewall. Throws UsageError for a value that `checkSwitch` refuses. */

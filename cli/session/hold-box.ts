@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EngineError, FirewallError } from "../../policy/errors.ts";
-import { runAttached } from "../engine/attach.ts";
+import { endedByReader, runAttached } from "../engine/attach.ts";
+import { brokenPipeCode } from "../engine/client.ts";
 import type { ContainerPlan } from "../engine/container-plan.ts";
 import { createContainer, readContainerState, removeContainer, signalContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -76,6 +77,7 @@ async function planContainer({ host, request, planned, image }: Holding, session
 async function runCreated({ host, screen, request, planned, interruption }: Holding, session: Session, workspace: OpenWorkspace): Promise<number> {
   const { engine, user } = planned;
   const { container } = session.record;
+  let clientCode: number | null = null;
   const replaced = new AbortController();
   const over = new AbortController();
   const unwatch = workspace.watch((reason) => {
@@ -89,7 +91,7 @@ async function runCreated({ host, screen, request, planned, interruption }: Hold
   try {
     signal.throwIfAborted();
     if (host.terminal) await launchOnTerminal({ engine, session, screen, signal });
-    else await runAttached(engine, container, true);
+    else clientCode = await runAttached(engine, container, true);
   } catch (error) {
     // A box that is gone fails in many ways; this is the cause.
     replaced.signal.throwIfAborted();
@@ -101,7 +103,7 @@ async function runCreated({ host, screen, request, planned, interruption }: Hold
     unwatch();
   }
   signal.throwIfAborted();
-  return await readExitCode(engine, container);
+  return await readExitCode(engine, container, clientCode);
 }
 
 /**
@@ -118,11 +120,12 @@ async function removeUntilGone(engine: Engine, container: string, over: AbortSig
 }
 
 /** The exit code of what ran in the box, apart from failures of the engine, which have codes of the same range. */
-async function readExitCode(engine: Engine, container: string): Promise<number> {
+async function readExitCode(engine: Engine, container: string, clientCode: number | null): Promise<number> {
   const state = await readContainerState(engine, container);
   if (state === undefined) throw new EngineError({ what: `${container} was removed by someone else while it ran`, fix: "start again" });
   if (state.status === "created") throw explainContainerFailure(engine, state.error || "its own message stands above");
   if (state.status !== "exited" && state.status !== "stopped") {
+    if (endedByReader(clientCode)) return brokenPipeCode;
     throw new EngineError({ what: `the engine's client left the box while it ran (${state.status}); the box was ended`, fix: "see whether the engine was restarted, and start again" });
   }
   return state.exitCode;

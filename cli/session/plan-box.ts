@@ -20,8 +20,9 @@ export type PlannedBox = PreparedBox & { engine: Engine; boxNetwork: BoxNetwork;
 
 /** Finds the engine, clears what killed sessions left there, and decides everything about the box. */
 export async function planBox(host: Host, request: BoxRequest, screen: Screen): Promise<PlannedBox> {
+  const doubts: string[] = [];
   const engine = await reportStep(screen.report, "engine", async () => {
-    const found = await detectEngine({ requested: request.options.engine, env: host.env });
+    const found = await detectEngine({ requested: request.options.engine, env: host.env, warn: (text) => doubts.push(text) });
     return [found, `${found.kind} ${found.version}${found.rootless ? ", rootless" : ""}`];
   });
   const [prepared, facts, resolvers, swept] = await Promise.all([
@@ -30,6 +31,7 @@ export async function planBox(host: Host, request: BoxRequest, screen: Screen): 
     readHostResolvers(),
     request.options.dryRun ? [] : sweepSessions(host.agentboxHome, engine),
   ]);
+  prepared.notices.unshift(...doubts);
   if (swept.length > 0) prepared.notices.push(`removed what ${swept.length === 1 ? "a killed session" : `${swept.length} killed sessions`} left`);
   const { dns } = request.options;
   const lonely = prepared.network.mode === "none";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { type BoxSpec, LAUNCH_DIR, BOX_SPEC_PATH, PROGRESS_FILE } from "../../policy/box-spec.ts";
@@ -56,11 +56,13 @@ export async function writeSessionFiles({ session, spec, terminal }: { session: 
 
 /** Removes the session's files. A log that outlives the box keeps the directory. */
 export async function closeSession(directory: string): Promise<void> {
-  for (const name of ["launch", "box.json", "seccomp.json", "session.json"]) await rm(path.join(directory, name), { recursive: true, force: true });
+  // A session that was killed while it wrote has left drafts; the record goes last, by which the next start would try again.
+  const drafts = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith(".new"));
+  for (const name of [...drafts, "launch", "box.json", "seccomp.json", "session.json"]) await rm(path.join(directory, name), { recursive: true, force: true });
   await rmdir(directory).catch(() => undefined);
 }
 
-/** Reads the records of all sessions; a directory without a readable one is left alone unless it is empty. */
+/** Reads the records of all sessions; a directory without a readable one is for `sweepBroken`. */
 export async function readSessions(agentboxHome: string): Promise<{ directory: string; record: SessionRecord }[]> {
   const names = await readdir(findSessions(agentboxHome)).catch(() => []);
   const found = await Promise.all(
@@ -72,6 +74,28 @@ export async function readSessions(agentboxHome: string): Promise<{ directory: s
     }),
   );
   return found.flat();
+}
+
+/** A session that is being opened has no record for a moment. */
+const openingMs = 600_000;
+
+/** Removes session directories whose record is missing or broken and that are no longer being opened. Returns their names. */
+export async function sweepBroken(agentboxHome: string): Promise<string[]> {
+  const names = await readdir(findSessions(agentboxHome)).catch(() => []);
+  const swept = await Promise.all(
+    names.map(async (name) => {
+      const directory = path.join(findSessions(agentboxHome), name);
+      const text = await readFile(path.join(directory, "session.json"), "utf8").catch(() => "");
+      const json = parseJson(text);
+      // The record of another version of the command line is not broken.
+      if (recordSchema.safeParse(json).success || z.object({ version: z.number().gt(1) }).safeParse(json).success) return [];
+      const facts = await stat(directory).catch(() => undefined);
+      if (facts === undefined || Date.now() - facts.mtimeMs < openingMs) return [];
+      await closeSession(directory);
+      return (await stat(directory).catch(() => undefined)) === undefined ? [name] : [];
+    }),
+  );
+  return swept.flat();
 }
 
 function findSessions(agentboxHome: string): string {

@@ -2,7 +2,7 @@ import { removeContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
 import { listMountPointSessions, releaseMountPoints } from "../workspace/mount-points.ts";
 import { isGone } from "./owner.ts";
-import { closeSession, readSessions } from "./session.ts";
+import { closeSession, readSessions, sweepBroken } from "./session.ts";
 
 /** Removes what sessions left whose command line was killed: container, mount points, files. Returns their ids. */
 export async function sweepSessions(agentboxHome: string, engine: Engine): Promise<string[]> {
@@ -22,5 +22,5 @@ export async function sweepSessions(agentboxHome: string, engine: Engine): Promi
       return [record.id];
     }),
   );
-  return swept.flat();
+  return [...swept.flat(), ...(await sweepBroken(agentboxHome))];
 }

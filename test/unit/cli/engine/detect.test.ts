@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { EngineClient, EngineResult } from "../../../../cli/engine/client.ts";
+import { type EngineClient, type EngineResult, MissingProgram } from "../../../../cli/engine/client.ts";
 import { detectEngine } from "../../../../cli/engine/detect.ts";
 import { EngineError } from "../../../../policy/errors.ts";
 
 type Answers = Readonly<Record<string, EngineResult | EngineError>>;
 
-const missing = new EngineError({ what: "not installed", fix: "install it" });
+const missing = new MissingProgram({ what: "not installed", fix: "install it" });
 const docker = answer({ ServerVersion: "28.0.1", OSType: "linux", SecurityOptions: ["name=seccomp,profile=default"] });
 const podman = answer({ host: { security: { rootless: true, selinuxEnabled: true } }, version: { Version: "5.0.0" } });
 
@@ -17,7 +17,7 @@ function refuse(stderr: string): EngineResult {
   return { exitCode: 1, stdout: "", stderr };
 }
 
-function detect(answers: Answers, options: { requested?: "docker" | "podman"; env?: Record<string, string> } = {}): ReturnType<typeof detectEngine> {
+function detect(answers: Answers, options: { requested?: "docker" | "podman"; env?: Record<string, string>; warn?: (text: string) => void } = {}): ReturnType<typeof detectEngine> {
   const createClient = (program: string): EngineClient => ({
     program,
     call: async () => {
@@ -30,7 +30,7 @@ function detect(answers: Answers, options: { requested?: "docker" | "podman"; en
       throw new Error("not used");
     },
   });
-  return detectEngine({ requested: options.requested, env: options.env ?? {}, createClient });
+  return detectEngine({ requested: options.requested, env: options.env ?? {}, createClient, ...(options.warn === undefined ? {} : { warn: options.warn }) });
 }
 
 test("takes Docker when both answer", async () => {
@@ -72,4 +72,22 @@ test.each(["ssh://box", "tcp://10.0.0.1:2375"])("refuses DOCKER_HOST=%s, since t
 
 test.each(["unix:///run/user/1000/docker.sock", "tcp://127.0.0.1:2375"])("takes DOCKER_HOST=%s", async (host) => {
   expect(await detect({ docker }, { env: { DOCKER_HOST: host } })).toMatchObject({ kind: "docker" });
+});
+
+test("says so when Podman takes the place of a Docker that is there but does not answer", async () => {
+  const warnings: string[] = [];
+  expect(await detect({ docker: refuse("Cannot connect"), podman }, { warn: (text) => warnings.push(text) })).toMatchObject({ kind: "podman" });
+  expect(warnings).toEqual([expect.stringMatching(/^docker did not answer \(.*\); podman is used, with its own images, volumes and logins$/)]);
+});
+
+test("says nothing about Podman where Docker is not installed", async () => {
+  const warnings: string[] = [];
+  await detect({ podman }, { warn: (text) => warnings.push(text) });
+  expect(warnings).toEqual([]);
+});
+
+test("uses no other engine than the one that DOCKER_HOST names", async () => {
+  const env = { DOCKER_HOST: "unix:///nowhere.sock" };
+  await expect(detect({ docker: refuse("Cannot connect"), podman }, { env })).rejects.toThrow(/engine is not running/);
+  expect(await detect({ podman }, { env, requested: "podman" })).toMatchObject({ kind: "podman" });
 });

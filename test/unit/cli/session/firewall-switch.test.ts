@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideNetwork } from "../../../../cli/session/firewall-switch.ts";
+import { checkResolvers, decideNetwork } from "../../../../cli/session/firewall-switch.ts";
 
 test.each([
   { name: "1 turns the firewall on, and nothing needs saying", input: { variable: "1", fullNetwork: false, entries: 3 }, expected: { firewall: true, mode: "allowlist" }, said: /^$/ },
@@ -15,4 +15,12 @@ test.each([
 
 test.each(["", "yes", "true", "01", " 1", "on"])("the value %j may be meant as either, and is refused", (variable) => {
   expect(() => decideNetwork({ variable, fullNetwork: false, entries: 1 })).toThrow(/expected 1 .* or 0/);
+});
+
+test.each(["127.0.0.1", "127.0.0.53", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"])("refuses the resolver %s, which the box would look for in itself", (address) => {
+  expect(checkResolvers([address])).toMatchObject([{ what: expect.stringContaining(`--dns ${address} is the box itself`) }]);
+});
+
+test.each(["9.9.9.9", "10.0.0.1", "fd00::53", "169.254.1.1"])("takes the resolver %s", (address) => {
+  expect(checkResolvers([address])).toEqual([]);
 });
