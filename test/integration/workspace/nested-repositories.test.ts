@@ -86,6 +86,16 @@ describe("told at the end", () => {
       work: () => appendFileSync(join(project, "config"), "[core]\n\tfsmonitor = false\n"),
       told: ["sub/.git"],
     }],
+    ["an existing repository whose configuration stands in another directory and was changed there", {
+      before: () => {
+        makeRepository(join(project, "sub"));
+        mkdirSync(join(project, "common"));
+        for (const name of ["objects", "refs", "config"]) renameSync(join(project, "sub/.git", name), join(project, "common", name));
+        writeFileSync(join(project, "sub/.git/commondir"), "../../common\n");
+      },
+      work: () => appendFileSync(join(project, "common/config"), "[core]\n\tfsmonitor = false\n"),
+      told: ["sub/.git"],
+    }],
     ["an existing repository with a hook more", {
       before: () => makeRepository(join(project, "sub")),
       work: () => writeFileSync(join(project, "sub/.git/hooks/post-index-change"), "#!/bin/sh\n", { mode: 0o755 }),
