@@ -1,7 +1,9 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../../policy/errors.ts";
-import { errorCode, isWithin, readPathFact, resolvePath } from "../workspace/path-fact.ts";
+import { quotePath } from "../../policy/parsed.ts";
+import { isWithin, readPathFact, resolvePath } from "../workspace/path-fact.ts";
+import { readPlainFile } from "../workspace/plain-file.ts";
 import { parseDotEnv, type PlacedVariable } from "./dot-env.ts";
 
 const MAX_BYTES = 1024 * 1024;
@@ -21,32 +23,23 @@ export function readDotEnv(projectPath: string): DotEnvFile | null {
   const real = resolvePath(file);
   if (real === null) throw refuse(file, "is a link that leads nowhere", "correct or remove it, or add --ignore-dot-env");
   if (!isWithin(real, projectPath)) {
-    throw refuse(file, `leads out of the project, to ${JSON.stringify(real)}`, "copy the file, name the variables with -e, or add --ignore-dot-env");
+    throw refuse(file, `leads out of the project, to ${quotePath(real)}`, "copy the file, name the variables with -e, or add --ignore-dot-env");
   }
-  const { variables, complaints } = parseDotEnv(readPlainFile(file, real), file);
+  const { variables, complaints } = parseDotEnv(readText(file, real), file);
   if (complaints.length > 0) throw new ConfigError(complaints);
   return { file, variables };
 }
 
-function readPlainFile(file: string, real: string): string {
-  let handle: number;
-  try {
-    handle = openSync(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    throw refuse(file, `cannot be read (${errorCode(error)})`, "correct its permissions, or add --ignore-dot-env");
-  }
-  try {
-    const stat = fstatSync(handle);
-    if (!stat.isFile()) throw refuse(file, "is not a plain file", "remove it, or add --ignore-dot-env");
-    if (stat.size > MAX_BYTES) throw refuse(file, `has ${stat.size} bytes`, `shorten it to ${MAX_BYTES} bytes, or add --ignore-dot-env`);
-    // Another box of this project may swap directories meanwhile: what was opened must be what was checked.
-    const now = lstatSync(real, { throwIfNoEntry: false });
-    if (resolvePath(file) !== real || now?.ino !== stat.ino || now.dev !== stat.dev) throw refuse(file, "changed while it was read", "start again");
-    return readFileSync(handle, "utf8");
-  } finally {
-    closeSync(handle);
-  }
+function readText(file: string, real: string): string {
+  const found = readPlainFile(real, MAX_BYTES);
+  if ("flaw" in found) throw refuse(file, found.detail, `${FIXES[found.flaw]}, or add --ignore-dot-env`);
+  // Another box of this project may swap directories meanwhile: what was opened must be what was checked.
+  const now = lstatSync(real, { throwIfNoEntry: false });
+  if (resolvePath(file) !== real || now?.ino !== found.inode || now.dev !== found.device) throw refuse(file, "changed while it was read", "start again");
+  return found.content.toString("utf8");
 }
+
+const FIXES = { missing: "start again", special: "remove it", large: "shorten it", unreadable: "correct its permissions" } as const;
 
 function refuse(file: string, what: string, fix: string): ConfigError {
   return new ConfigError({ what: `the file ${what}`, expected: "a text file of NAME=VALUE lines in the project", fix, place: { file } });

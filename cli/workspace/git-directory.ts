@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { HostRunner } from "../environment/host-command.ts";
 import { readFollowedPaths, readGitConfig, type Followed } from "./git-config.ts";
 import { readPathFact, resolvePath, type PathFact } from "./path-fact.ts";
+import { readPlainFile } from "./plain-file.ts";
 
 /** One git directory (of a repository or a submodule): what git on the host runs from it or follows. */
 export type GitDirectory = {
@@ -20,6 +21,7 @@ export type GitDirectory = {
 export type GitReader = { run: HostRunner; home: string };
 
 const MAX_MODULES = 1000;
+const MAX_POINTER_BYTES = 16_384;
 const MAX_DEPTH = 12;
 
 /** Whether git would take the directory for a repository: HEAD, objects and refs (gitrepository-layout). */
@@ -67,15 +69,17 @@ export function listDirectories(path: string): string[] {
 
 /** Reads the path in a `.git`, `gitdir` or `commondir` file; null when it holds none. */
 export function readPointer(file: PathFact, prefix = ""): string | null {
-  if (file.kind !== "file" || file.size > 16_384) return null;
-  const text = readFileSync(file.path, "utf8").replace(/[\r\n]+$/, "");
+  if (file.kind !== "file") return null;
+  const found = readPlainFile(file.path, MAX_POINTER_BYTES);
+  if ("flaw" in found) return null;
+  const text = found.content.toString("utf8").replace(/[\r\n]+$/, "");
   if (!text.startsWith(prefix) || text.length === prefix.length || text.includes("\0")) return null;
   return resolve(dirname(file.path), text.slice(prefix.length));
 }
 
 async function readWorkTree({ run }: GitReader, config: PathFact): Promise<string | null> {
-  if (config.kind !== "file" || !/worktree/i.test(readFileSync(config.path, "utf8"))) return null;
-  const value = (await readGitConfig(run, config.path, String.raw`^core\.worktree$`)).at(-1)?.value;
+  if (config.kind !== "file") return null;
+  const value = (await readGitConfig({ run, file: config.path, hint: /worktree/i, pattern: String.raw`^core\.worktree$` })).at(-1)?.value;
   return value === undefined ? null : resolvePath(resolve(dirname(config.path), value));
 }
 
@@ -84,8 +88,9 @@ function findLinkTargets(hooks: string): Followed[] {
   return readdirSync(hooks, { withFileTypes: true })
     .filter((entry) => entry.isSymbolicLink())
     .flatMap((entry) => {
-      const target = resolvePath(join(hooks, entry.name));
+      const link = join(hooks, entry.name);
+      const target = resolvePath(link);
       const fact = target === null ? null : readPathFact(target);
-      return fact?.kind === "file" || fact?.kind === "directory" ? [{ fact, as: fact.kind }] : [];
+      return fact?.kind === "file" || fact?.kind === "directory" ? [{ fact, as: fact.kind, from: link }] : [];
     });
 }

@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { expandTilde, readGitConfig, readHooksDirectory, type Followed } from "./git-config.ts";
 import {
   findModules,
@@ -45,13 +46,13 @@ export async function readGitFacts(reader: GitReader, root: string): Promise<Git
   const commonDir = readCommonDir(gitDir);
   if (!isGitDirectory(commonDir)) {
     if (entry.kind === "directory") return { kind: "none", entry, outer: findOuterRepository(root) };
-    return refuse(entry.path, `names ${JSON.stringify(gitDir)}, which is not a repository`, "repair it with git worktree repair, or remove it");
+    return refuse(entry.path, `names ${quotePath(gitDir)}, which is not a repository`, "repair it with git worktree repair, or remove it");
   }
   const common = await readGitDirectory(reader, commonDir, root);
   const outside = [commonDir, gitDir].filter((path, at, all) => !isWithin(path, root) && !(at === 1 && isWithin(path, all[0] ?? path)));
   // A `.git` file is content of the project: without a pointer back it could name any repository of the host.
   if (outside.length > 0 && !pointsBack(gitDir, common, root)) {
-    return refuse(entry.path, `names ${JSON.stringify(gitDir)}, which does not name this directory back`, backFix(gitDir, root));
+    return refuse(entry.path, `names ${quotePath(gitDir)}, which does not name this directory back`, backFix(gitDir, root));
   }
   const modules = await readModules(reader, [...new Set([commonDir, gitDir])]);
   const nested = await readSubmoduleTrees(reader, root);
@@ -73,11 +74,11 @@ export async function readGitFacts(reader: GitReader, root: string): Promise<Git
 const LINK_FIX = "replace it by a file that holds `gitdir: ` and the path it leads to; git reads that alike";
 
 function refuse(path: string, flaw: string, fix: string): GitFacts {
-  return { kind: "refused", complaint: { what: `${JSON.stringify(path)} ${flaw}`, expected: "a directory or a file of git's own making", fix } };
+  return { kind: "refused", complaint: { what: `${quotePath(path)} ${flaw}`, expected: "a directory or a file of git's own making", fix } };
 }
 
 function backFix(gitDir: string, root: string): string {
-  return `run git worktree repair, or git --git-dir=${JSON.stringify(gitDir)} config core.worktree ${JSON.stringify(root)}`;
+  return `run git worktree repair, or git --git-dir=${quotePath(gitDir)} config core.worktree ${quotePath(root)}`;
 }
 
 function pointsBack(gitDir: string, common: GitDirectory, root: string): boolean {
@@ -105,7 +106,7 @@ function readModules(reader: GitReader, gitDirs: readonly string[]): Promise<Git
 async function readSubmoduleTrees(reader: GitReader, root: string, depth = 0): Promise<{ trees: string[]; directories: GitDirectory[] }> {
   const file = readPathFact(join(root, ".gitmodules"));
   if (file.kind !== "file" || depth > 4) return { trees: [], directories: [] };
-  const entries = await readGitConfig(reader.run, file.path, String.raw`^submodule\..*\.path$`);
+  const entries = await readGitConfig({ run: reader.run, file: file.path, hint: /path/i, pattern: String.raw`^submodule\..*\.path$` });
   const trees = entries
     .map(({ value }) => resolve(root, value))
     .filter((path) => path !== root && isWithin(path, root) && resolvePath(path) === path);
@@ -123,7 +124,7 @@ async function readEffectiveHooks({ run, home }: GitReader, root: string): Promi
   const { exitCode, stdout } = await run(["git", "config", "-z", "--get", "core.hooksPath"], { cwd: root });
   const value = stdout.replace(/\0$/, "");
   if (exitCode !== 0 || value === "") return [];
-  return [readHooksDirectory(resolve(root, expandTilde(value, home)))];
+  return [readHooksDirectory(resolve(root, expandTilde(value, home)), null)];
 }
 
 function findOuterRepository(root: string): string | null {

@@ -1,3 +1,4 @@
+import { quotePath } from "../../policy/parsed.ts";
 import type { Followed } from "./git-config.ts";
 import type { GitDirectory } from "./git-directory.ts";
 import type { GitFacts, Worktree } from "./git-facts.ts";
@@ -12,7 +13,8 @@ export function listGitGuards(git: GitFacts, writable: readonly string[]): Guard
     ...git.directories.flatMap(guardGitDirectory),
     ...git.worktrees.flatMap((worktree) => guardWorktree(worktree, writable)),
     ...git.pointers.map((pointer) => guardFile(pointer, { why: "git finds the repository by it" })),
-    ...[...git.followed, ...git.directories.flatMap(({ followed }) => followed)].map(guardFollowed),
+    // Those whose configuration file is known come first: of guards of one path the first is kept.
+    ...[...git.directories.flatMap(({ followed }) => followed), ...git.followed].map(guardFollowed),
   ];
 }
 
@@ -59,8 +61,10 @@ export function hidesWorktree(git: GitFacts, writable: readonly string[]): boole
   return git.kind === "repository" && git.worktrees.some((worktree) => !isInBox(worktree, writable));
 }
 
-function guardFollowed({ fact, as }: Followed): Guard {
+function guardFollowed({ fact, as, from }: Followed): Guard {
+  const source = from === null ? "" : `, as ${quotePath(from)} says`;
+  const namedBy = from ?? undefined;
   return as === "directory"
-    ? guardDirectory(fact, { why: "git runs the hooks in it" })
-    : guardFile(fact, { why: "git reads it as configuration or runs it" });
+    ? guardDirectory(fact, { why: `git runs the hooks in it${source}`, namedBy })
+    : guardFile(fact, { why: `git reads it as configuration or runs it${source}`, namedBy });
 }

@@ -12,26 +12,28 @@ export type Guarded = {
   watched: boolean;
   /** What would run or obey it, for messages. */
   why: string;
+  /** The file that makes the host obey the path, where it is not the path's own name that does. */
+  namedBy?: string | undefined;
 };
 
 /** A path that should be guarded but has the wrong kind: a link leads elsewhere and cannot be held by a mount. */
-export type Misfit = { path: string; kind: PathKind; why: string };
+export type Misfit = { path: string; kind: PathKind; why: string; namedBy?: string | undefined };
 
 export type Guard = Guarded | Misfit;
 
 type Wanted = { path: string; kind: PathKind };
-type Options = { why: string; placeholder?: string; watched?: boolean };
+type Options = { why: string; placeholder?: string; watched?: boolean; namedBy?: string | undefined };
 
 /** Guards a directory; a missing one is covered by an empty one. */
-export function guardDirectory({ path, kind }: Wanted, { why, watched = true }: Options): Guard {
-  if (kind !== "directory" && kind !== "missing") return { path, kind, why };
-  return { path, kind: "directory", missing: kind === "missing", placeholder: "", watched, why };
+export function guardDirectory({ path, kind }: Wanted, { why, watched = true, namedBy }: Options): Guard {
+  if (kind !== "directory" && kind !== "missing") return { path, kind, why, namedBy };
+  return { path, kind: "directory", missing: kind === "missing", placeholder: "", watched, why, namedBy };
 }
 
 /** Guards a file; a missing one is covered by one that holds `placeholder`. */
-export function guardFile({ path, kind }: Wanted, { why, placeholder = "", watched = true }: Options): Guard {
-  if (kind !== "file" && kind !== "missing") return { path, kind, why };
-  return { path, kind: "file", missing: kind === "missing", placeholder, watched, why };
+export function guardFile({ path, kind }: Wanted, { why, placeholder = "", watched = true, namedBy }: Options): Guard {
+  if (kind !== "file" && kind !== "missing") return { path, kind, why, namedBy };
+  return { path, kind: "file", missing: kind === "missing", placeholder, watched, why, namedBy };
 }
 
 /**

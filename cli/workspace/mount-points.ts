@@ -1,9 +1,11 @@
-import { lstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError, type Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { makeInPlace } from "./in-place.ts";
 import { openMountPointRecord, type MountPointRecord } from "./mount-point-record.ts";
 import { errorCode, isWithin } from "./path-fact.ts";
+import { readPlainFile } from "./plain-file.ts";
 
 /** A path that must exist as the target of a mount; `placeholder` is what a file made for that holds. */
 export type MountPoint = { path: string; kind: "file" | "directory"; placeholder: string };
@@ -97,11 +99,16 @@ function makePoint({ path, kind, placeholder }: MountPoint): string {
 function removePoint({ path, kind, placeholder }: MountPoint): void {
   try {
     if (kind === "directory") rmdirSync(path);
-    else if (readFileSync(path, "utf8") === placeholder) unlinkSync(path);
+    else if (holds(path, placeholder)) unlinkSync(path);
   } catch (error) {
     const code = errorCode(error);
     if (!["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EISDIR"].includes(code)) throw error;
   }
+}
+
+function holds(path: string, placeholder: string): boolean {
+  const found = readPlainFile(path, placeholder.length);
+  return "content" in found && found.content.toString("utf8") === placeholder;
 }
 
 function readInode(path: string): string | null {
@@ -120,7 +127,7 @@ function isOutOfReach(error: unknown, path: string): boolean {
 
 function describeFailure({ path, kind }: MountPoint, error: unknown): Complaint {
   return {
-    what: `cannot make the ${kind} ${JSON.stringify(path)}, which keeps the agent from making one (${errorCode(error)})`,
+    what: `cannot make the ${kind} ${quotePath(path)}, which keeps the agent from making one (${errorCode(error)})`,
     expected: "a directory that you may write",
     fix: "correct the permissions of the directory that holds it",
   };

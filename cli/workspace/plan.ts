@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { ConfigError, UsageError, type Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import type { Mount } from "../mount.ts";
 import type { RootFacts, WorkspaceFacts } from "./facts.ts";
 import { hidesWorktree, listGitGuards, listOutsideDirectories, SPARE_WORKTREES, type GitSetting } from "./git-guards.ts";
@@ -81,7 +82,7 @@ function dropInnerRoots(named: readonly Root[]): { roots: Root[]; notices: strin
     root.role === "project" ? undefined : named.find((other, index) => index !== at && isWithin(root.path, other.path) && (other.path !== root.path || index < at));
   const inner = named.flatMap((root, at) => {
     const holder = holderOf(root, at);
-    return holder === undefined || root.role === "git" ? [] : [`${describeRoot(root)} is in the box already, as part of ${JSON.stringify(holder.path)}`];
+    return holder === undefined || root.role === "git" ? [] : [`${describeRoot(root)} is in the box already, as part of ${quotePath(holder.path)}`];
   });
   return { roots: named.filter((root, at) => holderOf(root, at) === undefined), notices: inner };
 }
@@ -109,12 +110,12 @@ function mergeGuards(guards: readonly Guarded[]): Guarded[] {
   return all.filter(({ path }) => !listAncestors(path, "/").some((above) => directories.has(above))).toSorted((a, b) => compareByDepth(a.path, b.path));
 }
 
-function describeMisfit({ path, kind, why }: Misfit): Complaint {
+function describeMisfit({ path, kind, why, namedBy }: Misfit): Complaint {
   const flaw = kind === "link" ? "is a link, which no mount can hold in place" : `is a ${kind === "other" ? "special file" : kind}`;
   return {
-    what: `${JSON.stringify(path)} ${flaw}, and must not be changed from the box: ${why}`,
+    what: `${quotePath(path)} ${flaw}, and must not be changed from the box: ${why}`,
     expected: "a plain file or directory",
-    fix: "replace it by what it leads to, or remove it",
+    fix: namedBy === undefined ? "replace it by what it leads to, or remove it" : `replace it by what it leads to, or take it out of ${quotePath(namedBy)}`,
   };
 }
 
@@ -122,8 +123,13 @@ function findSwallowedRoots(roots: readonly Root[], guarded: readonly Guarded[])
   return roots.flatMap(({ path }) => {
     const holder = guarded.find((guard) => isWithin(path, guard.path));
     if (holder === undefined) return [];
-    return [{ what: `${JSON.stringify(path)} would be writable, but lies in ${JSON.stringify(holder.path)}, which is read-only: ${holder.why}`, fix: "leave one of the two directories out" }];
+    return [{ what: `${quotePath(path)} would be writable, but lies in ${quotePath(holder.path)}, which is read-only: ${holder.why}`, fix: chooseSwallowedFix(holder) }];
   });
+}
+
+/** An agent may have made the file, to keep the project from starting. */
+function chooseSwallowedFix({ namedBy }: Guarded): string {
+  return namedBy === undefined ? "leave one of the two directories out" : `correct ${quotePath(namedBy)}, or remove the repository that it belongs to if you did not make it`;
 }
 
 /** Every directory between a root and what is mounted below it. */
@@ -154,17 +160,17 @@ function compareByDepth(a: string, b: string): number {
 
 function listNotices({ typed, roots }: WorkspaceFacts, project: Root): string[] {
   return [
-    ...(typed === null ? [] : [`${JSON.stringify(typed)} is a link: the box has the project at ${JSON.stringify(project.path)}`]),
+    ...(typed === null ? [] : [`${quotePath(typed)} is a link: the box has the project at ${quotePath(project.path)}`]),
     ...roots.flatMap(({ root, git, ignoresCase }) => [
       ...(git.kind === "none" ? [describeNoRepository(root, git.outer)] : []),
-      ...(ignoresCase ? [`the disk of ${JSON.stringify(root.path)} takes .GIT for .git: read-only paths are compared at the end, not held in every spelling`] : []),
+      ...(ignoresCase ? [`the disk of ${quotePath(root.path)} takes .GIT for .git: read-only paths are compared at the end, not held in every spelling`] : []),
     ]),
   ];
 }
 
 function describeNoRepository({ path }: Root, outer: string | null): string {
-  if (outer !== null) return `the repository at ${JSON.stringify(outer)} is not in the box: start there if the agent is to use git`;
-  return `${JSON.stringify(path)} is no git repository, and the box cannot make it one: run git init first if the agent is to commit`;
+  if (outer !== null) return `the repository at ${quotePath(outer)} is not in the box: start there if the agent is to use git`;
+  return `${quotePath(path)} is no git repository, and the box cannot make it one: run git init first if the agent is to commit`;
 }
 
 function dedupe(complaints: readonly Complaint[]): Complaint[] {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { lstatSync, readdirSync, readFileSync, type BigIntStats } from "node:fs";
+import { lstatSync, readdirSync, type BigIntStats } from "node:fs";
 import { join } from "node:path";
 import type { WorkspacePlan } from "./plan.ts";
-import { errorCode } from "./path-fact.ts";
+import { readPlainFile } from "./plain-file.ts";
 
 /** One path as it stood when the box started. `digest` is null where content does not matter. */
 type Snapped = { path: string; identity: string; digest: string | null };
@@ -58,11 +58,8 @@ function digestPath(path: string): string {
 }
 
 function readContent(path: string): Buffer | string {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    return errorCode(error);
-  }
+  const found = readPlainFile(path, MAX_BYTES);
+  return "flaw" in found ? found.detail : found.content;
 }
 
 function listNames(path: string): string[] {

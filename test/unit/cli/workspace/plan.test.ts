@@ -113,9 +113,9 @@ test("a linked worktree gets the common directory, its own entry writable and th
 
 test("paths that git follows are held where the box can write, and left alone elsewhere", () => {
   const followed = [
-    { fact: at("/w/p/team.gitconfig", "file"), as: "file" as const },
-    { fact: at("/w/p/.githooks"), as: "directory" as const },
-    { fact: at("/home/ada/.gitinclude", "file"), as: "file" as const },
+    { fact: at("/w/p/team.gitconfig", "file"), as: "file" as const, from: "/w/p/.git/config" },
+    { fact: at("/w/p/.githooks"), as: "directory" as const, from: null },
+    { fact: at("/home/ada/.gitinclude", "file"), as: "file" as const, from: "/w/p/.git/config" },
   ];
   const shown = lines(plan(rootFacts("/w/p", { git: repository("/w/p", { followed }) })).mounts);
   expect(shown).toContain("ro /w/p/team.gitconfig");
