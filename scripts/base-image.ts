@@ -1,10 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { EngineError, UsageError } from "../policy/errors.ts";
+import { EngineError, KnownError, UsageError } from "../policy/errors.ts";
 import { runScript } from "./edge.ts";
 
 /**
@@ -15,6 +15,10 @@ import { runScript } from "./edge.ts";
  */
 const SUITE = "bookworm";
 const NPM_VERSION = "11.19.1";
+
+/** What is told of a program's last words. */
+const keptLines = 3;
+const keptCharacters = 2_000;
 
 function main(): Promise<void> {
   const { values } = parseArgs({
@@ -38,16 +42,19 @@ async function makeBaseImage(engine: "docker" | "podman", tag: string, force: bo
     const sources = readDebianSources();
     say(`Debian ${SUITE} by debootstrap`);
     const mirror = sources.find(({ release }) => release === SUITE)?.uri;
-    run("debootstrap", ["--variant=minbase", SUITE, root, ...(mirror === undefined ? [] : [mirror])]);
+    await run("debootstrap", ["--variant=minbase", SUITE, root, ...(mirror === undefined ? [] : [mirror])]);
     if (sources.length > 0) {
       writeFileSync(join(root, "etc/apt/sources.list"), sources.map(({ uri, release }) => `deb ${uri} ${release} main\n`).join(""));
     }
     say("Node and npm");
     cpSync(process.execPath, join(root, "usr/local/bin/node"), { dereference: true });
-    run("npm", ["install", "--global", "--no-audit", "--no-fund", `--prefix=${root}/usr/local`, `npm@${NPM_VERSION}`]);
+    await run("npm", ["install", "--global", "--no-audit", "--no-fund", `--prefix=${root}/usr/local`, `npm@${NPM_VERSION}`]);
     rmSync(join(root, "var/cache/apt/archives"), { recursive: true, force: true });
     say(`import as ${tag}`);
     await importImage(engine, tag, root);
+  } catch (error) {
+    if (error instanceof KnownError || !(error instanceof Error && "syscall" in error)) throw error;
+    throw new EngineError({ what: `${root} cannot be written: ${error.message}`, fix: "free space there, or set TMPDIR to another directory" }, { cause: error });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -93,22 +100,40 @@ function readDebianSources(): Source[] {
 }
 
 async function importImage(engine: string, tag: string, root: string): Promise<void> {
-  const tar = spawn("tar", ["-C", root, "--numeric-owner", "-c", "."], { stdio: ["ignore", "pipe", "inherit"] });
-  const load = spawn(engine, ["import", "--change", 'CMD ["/bin/bash"]', "-", tag], { stdio: ["pipe", "inherit", "inherit"] });
-  const ended = [tar, load].map((child) => waitFor(child, child.spawnfile));
-  await pipeline(tar.stdout, load.stdin);
-  await Promise.all(ended);
+  const tar = spawn("tar", ["-C", root, "--numeric-owner", "-c", "."], { stdio: ["ignore", "pipe", "pipe"] });
+  const load = spawn(engine, ["import", "--change", 'CMD ["/bin/bash"]', "-", tag], { stdio: ["pipe", "pipe", "pipe"] });
+  // Whichever fails breaks the pipe between them too: the program's own words say why, the importer's first.
+  const ends = await Promise.allSettled([waitFor(load), waitFor(tar), pipeline(tar.stdout, load.stdin)]);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
-function waitFor(child: ReturnType<typeof spawn>, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => (code === 0 ? resolve() : reject(new EngineError({ what: `${name} ended with ${code}` }))));
+async function run(file: string, argv: readonly string[]): Promise<void> {
+  await waitFor(spawn(file, argv, { stdio: ["ignore", "pipe", "pipe"] }));
+}
+
+/** Waits for a program, passes its messages on, and throws EngineError that names it and its last words. */
+async function waitFor(child: ChildProcess): Promise<void> {
+  let said = "";
+  for (const stream of child.spawnfile === "tar" ? [child.stderr] : [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => {
+      process.stderr.write(chunk);
+      said = (said + chunk.toString()).slice(-keptCharacters);
+    });
+  }
+  await new Promise<void>((resolve, reject) => {
+    const fail = (how: string): void => reject(new EngineError({ what: `${child.spawnfile} ${how}` }));
+    child.once("error", (error: NodeJS.ErrnoException) => fail(error.code === "ENOENT" ? "is not installed" : `cannot be started (${error.message})`));
+    child.once("close", (code, signal) => {
+      if (code === 0) resolve();
+      else fail(`failed (${signal ?? `exit code ${code}`}): ${lastLines(said)}`);
+    });
   });
 }
 
-function run(file: string, argv: readonly string[]): void {
-  execFileSync(file, argv, { stdio: ["ignore", 2, 2] });
+/** The end of a program's messages as one line. */
+function lastLines(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  return lines.slice(-keptLines).join(" / ") || "it gave no reason";
 }
 
 function say(text: string): void {

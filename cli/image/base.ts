@@ -63,7 +63,8 @@ async function provideLocalBase({ engine, root, env, report, signal }: BaseReque
   signal.throwIfAborted();
   if (result.exitCode === 0) return localBase;
   throw new EngineError({
-    what: `the base image could not be made here: ${lines.slice(-3).join(" ").trim()}`,
+    // Its last line is its error; what its programs printed stands before that.
+    what: `the base image could not be made here: ${lines.findLast((line) => line.trim() !== "")?.trim() ?? "no reason was given"}`,
     expected: "an image registry or a Debian archive that can be reached",
     fix: "see to the network, or name an image at hand with --base IMAGE",
   });

@@ -162,3 +162,13 @@ test("a working directory that was deleted is refused with 64", async () => {
   const outcome = await engine.runShell('mkdir gone && cd gone && rmdir ../gone && agentbox run -- true');
   expect(outcome).toMatchObject({ code: 64, stderr: expect.stringContaining("the working directory does not exist any more") });
 });
+
+describe.runIf(process.platform === "linux" && process.getuid?.() === 0)("a base image that cannot be made", () => {
+  test("is told with the program that failed and its last words", async () => {
+    engine.answer("image-inspect", "exit 1");
+    const outcome = await engine.run(["run", "--base", "local", "--", "true"]);
+    expect(outcome).toMatchObject({ code: 69, stdout: "" });
+    expect(outcome.stderr).toMatch(/^agentbox: the base image could not be made here: debootstrap failed \(exit code 1\): I: Retrieving \/ E: there is no archive; expected .*; fix: see to the network/m);
+    expect(outcome.stderr).not.toMatch(/^ +at |node:internal|Node\.js v/m);
+  });
+});
