@@ -5,6 +5,7 @@ import path from "node:path";
 import { isatty } from "node:tty";
 import { AGENT_PROFILES } from "../policy/agent-profile-data.ts";
 import { type Complaint, KnownError, OutputError, renderComplaint, UsageError } from "../policy/errors.ts";
+import { escapeUnseen } from "../policy/parsed.ts";
 import { type Command, parseCommandLine } from "./args.ts";
 import { renderHelp } from "./args-help.ts";
 import type { Host } from "./host.ts";
@@ -66,7 +67,7 @@ async function performBox(command: Extract<Command, { verb: "start" | "login" | 
   const request = requestBox(command);
   if (command.options.dryRun) {
     const { dryRun } = await import("./commands/dry-run.ts");
-    await print(await dryRun(host, request, { report: () => {}, close: async () => {} }));
+    await print(escapeUnseen(await dryRun(host, request, { report: () => {}, close: async () => {} })));
     return 0;
   }
   const { runBox } = await import("./session/run-box.ts");
@@ -109,7 +110,7 @@ async function show(host: Host): Promise<Screen> {
 
 function explain(error: unknown): number {
   if (error instanceof KnownError) {
-    for (const complaint of error.complaints) process.stderr.write(`agentbox: ${renderComplaint(complaint)}\n`);
+    for (const complaint of error.complaints) process.stderr.write(`agentbox: ${escapeUnseen(renderComplaint(complaint))}\n`);
     return error.exitCode;
   }
   // The screen has said why.

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import type { BootEvent } from "../policy/boot-event.ts";
+import { escapeUnseen } from "../policy/parsed.ts";
 
 export type Log = (event: BootEvent) => void;
 
@@ -7,14 +8,14 @@ export type Log = (event: BootEvent) => void;
 
 /** One JSON line an event on descriptor `fd`. */
 export function writeJsonLines(fd: number): Log {
-  return (event) => writeAll(fd, `${JSON.stringify(event)}\n`);
+  return (event) => writeAll(fd, `${escapeUnseen(JSON.stringify(event))}\n`);
 }
 
 /** One plain line for each step that ended, each warning and the outcome, on descriptor `fd`. */
 export function writePlainLines(fd: number): Log {
   return (event) => {
     const line = renderLine(event);
-    if (line !== undefined) writeAll(fd, `agentbox: ${line}\n`);
+    if (line !== undefined) writeAll(fd, `agentbox: ${escapeUnseen(line)}\n`);
   };
 }
 

@@ -1,4 +1,5 @@
 import { ConfigError, UsageError } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { CACHES, FIXED, renderCaVariables, ROOT_SSH } from "./box-defaults.ts";
 import { readDotEnv, type DotEnvFile } from "./dot-env-file.ts";
 import { parseEnvOptions } from "./env-options.ts";
@@ -91,5 +92,5 @@ function sortDotEnv(dotEnv: DotEnvFile | null, fixed: Readonly<Record<string, st
   const refused = [...new Set(dotEnv.variables.map(({ name }) => name).filter(isRefused))];
   const kept = Object.fromEntries(dotEnv.variables.filter(({ name }) => !isRefused(name)).map(({ name, value }) => [name, value]));
   if (refused.length === 0) return { kept, notices: [] };
-  return { kept, notices: [`ignored in ${JSON.stringify(dotEnv.file)}: ${refused.join(", ")} (the box sets ${refused.length === 1 ? "it" : "them"} itself)`] };
+  return { kept, notices: [`ignored in ${quotePath(dotEnv.file)}: ${refused.join(", ")} (the box sets ${refused.length === 1 ? "it" : "them"} itself)`] };
 }

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { ConfigError, type Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { expandTilde } from "../workspace/git-config.ts";
 import { errorCode, isWithin, resolvePath } from "../workspace/path-fact.ts";
 import { dropPublic, findCertificateBlocks, SHIPPED_STORES } from "./public-certificates.ts";
@@ -37,7 +38,7 @@ export function readSiteCa(query: SiteCaQuery): { ca: SiteCa | null; notices: st
     if (complaints.length > 0) notices.push(...complaints.map(({ what }) => `left out: ${what}`));
     if (ca === null || ca.certificates.length === 0) continue;
     const count = ca.certificates.length === 1 ? "one certificate" : `${ca.certificates.length} certificates`;
-    return { ca, notices: [...notices, `the site's authority is ${JSON.stringify(ca.file)}, named by ${ca.source} (${count}); it serves build and box`] };
+    return { ca, notices: [...notices, `the site's authority is ${quotePath(ca.file)}, named by ${ca.source} (${count}); it serves build and box`] };
   }
   return { ca: null, notices };
 }
@@ -58,7 +59,7 @@ function listCandidates({ caFile, hostEnv }: SiteCaQuery): Candidate[] {
 function readBundle({ path, source, asked }: Candidate, { cwd, writableRoots, stores = SHIPPED_STORES }: SiteCaQuery): { ca: SiteCa | null; complaints: Complaint[] } {
   const named = resolve(cwd, expandTilde(path, homedir()));
   const file = resolvePath(named);
-  const refuse = (what: string, fix: string) => ({ ca: null, complaints: [{ what: `${source} ${JSON.stringify(path)} ${what}`, expected: "a PEM file of certificates", fix }] });
+  const refuse = (what: string, fix: string) => ({ ca: null, complaints: [{ what: `${source} ${quotePath(path)} ${what}`, expected: "a PEM file of certificates", fix }] });
   if (path === "" || file === null) return refuse("does not exist", "correct the path");
   if (writableRoots.some((root) => isWithin(file, root) || isWithin(named, root))) {
     return refuse("lies where the agent may write, which could make itself an authority", "keep it outside the project and of added directories");

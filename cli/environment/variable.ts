@@ -1,4 +1,5 @@
 import type { Complaint, Place } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 
 /** Longest "NAME=VALUE" that Linux passes to a program (MAX_ARG_STRLEN, its NUL included). */
 const MAX_BYTES = 131_071;
@@ -11,7 +12,7 @@ export type Variable = { name: string; value: string };
 export function checkVariable({ name, value }: Variable, place?: Place): Complaint | null {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     const fix = /^[A-Za-z_][\w.-]*$/.test(name) ? `write ${name.replaceAll(/\W/g, "_")}` : "correct the name";
-    return { what: `${JSON.stringify(name)} is no name of a variable`, expected: "letters, digits and _, not beginning with a digit", fix, place };
+    return { what: `${quotePath(name)} is no name of a variable`, expected: "letters, digits and _, not beginning with a digit", fix, place };
   }
   if (value.includes("\0")) return { what: `the value of ${name} holds a NUL byte`, expected: "text", fix: "pass it in a file", place };
   if (Buffer.byteLength(`${name}=${value}`) > MAX_BYTES) {

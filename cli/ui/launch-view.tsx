@@ -1,5 +1,6 @@
 import { Box, Text } from "ink";
 import type { ReactNode } from "react";
+import { escapeUnseen } from "../../policy/parsed.ts";
 import type { LaunchState, StepState } from "./launch-state.ts";
 import type { Theme } from "./theme.ts";
 
@@ -8,7 +9,7 @@ type Props = { state: LaunchState; theme: Theme };
 /** The launch screen. Once the box is ready only what the user must know stays: warnings and the ready line. */
 export function LaunchView({ state, theme }: Props): ReactNode {
   const { steps, warnings, failure, ready } = state;
-  const width = Math.max(0, ...steps.map(({ name }) => name.length)) + 2;
+  const width = Math.max(0, ...steps.map(({ name }) => escapeUnseen(name).length)) + 2;
   return (
     <Box flexDirection="column">
       {ready === undefined && steps.map((step) => <Step key={step.name} step={step} width={width} theme={theme} />)}
@@ -26,13 +27,14 @@ function Step({ step, width, theme }: { step: StepState; width: number; theme: T
     <Box>
       <Paint color={theme.color[step.status]}>{`${theme.sign[step.status]} `}</Paint>
       <Box width={width} flexShrink={0}>
-        <Text>{step.name}</Text>
+        <Text>{escapeUnseen(step.name)}</Text>
       </Box>
-      <Text dimColor={step.status === "done" && theme.color.done !== undefined}>{step.text}</Text>
+      <Text dimColor={step.status === "done" && theme.color.done !== undefined}>{escapeUnseen(step.text)}</Text>
     </Box>
   );
 }
 
 function Paint({ color, children }: { color: string | undefined; children: string }): ReactNode {
-  return color === undefined ? <Text>{children}</Text> : <Text color={color}>{children}</Text>;
+  const text = escapeUnseen(children);
+  return color === undefined ? <Text>{text}</Text> : <Text color={color}>{text}</Text>;
 }

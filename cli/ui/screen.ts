@@ -1,4 +1,5 @@
 import type { BootEvent } from "../../policy/boot-event.ts";
+import { escapeUnseen } from "../../policy/parsed.ts";
 import { renderPlainLine } from "./plain.ts";
 import { wantsColor } from "./theme.ts";
 
@@ -28,7 +29,8 @@ export async function openScreen(style: ScreenStyle, env: Environment, writeLine
   return {
     report: (event) => {
       const line = render(event);
-      if (line !== undefined) writeLine(line);
+      // Names of files and answers of other programs are part of the text.
+      if (line !== undefined) writeLine(escapeUnseen(line));
     },
     close: async () => {},
   };

@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { ConfigError } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 
 /** What stands at a path of the host, links not followed. `size` is that of a file, else 0. */
 export type PathFact = { path: string; kind: PathKind; size: number };
@@ -17,7 +18,7 @@ export function readPathFact(path: string): PathFact {
     const code = errorCode(error);
     if (code === "ENOTDIR" || code === "ELOOP") return { path, kind: "missing", size: 0 };
     throw new ConfigError(
-      { what: `cannot look at ${JSON.stringify(path)} (${code})`, expected: "a path that you may read", fix: "correct its permissions" },
+      { what: `cannot look at ${quotePath(path)} (${code})`, expected: "a path that you may read", fix: "correct its permissions" },
       { cause: error },
     );
   }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import type { Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { errorCode, resolvePath } from "./path-fact.ts";
 
 /** A directory of the host that the box may write, mounted at its own path. `git` is a repository outside the other two. */
@@ -8,7 +9,7 @@ export type Root = { path: string; typed: string; role: "project" | "added" | "g
 
 /** How messages call a root. */
 export function describeRoot({ role, typed }: Pick<Root, "role" | "typed">): string {
-  const path = JSON.stringify(typed);
+  const path = quotePath(typed);
   if (role === "project") return `the project directory ${path}`;
   return role === "added" ? `--add-dir ${path}` : `the repository directory ${path}`;
 }
@@ -38,7 +39,7 @@ function readRoot(typed: string, role: "project" | "added", { cwd, home }: { cwd
   if (real === null) return { what: `${describeRoot(place)} does not exist`, expected: "a directory", fix: "create it or correct the path" };
   const realFlaw = findPathFlaw(real);
   if (realFlaw !== null) {
-    return { what: `${describeRoot(place)} leads to ${JSON.stringify(real)}, which ${realFlaw}`, fix: "rename the directory" };
+    return { what: `${describeRoot(place)} leads to ${quotePath(real)}, which ${realFlaw}`, fix: "rename the directory" };
   }
   try {
     const stat = statSync(real);

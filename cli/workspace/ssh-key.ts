@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { runHostCommand, type HostRunner } from "../environment/host-command.ts";
 import { BOX_CACHE, BOX_SSH } from "./box-paths.ts";
 import { errorCode, readPathFact } from "./path-fact.ts";
@@ -79,5 +80,5 @@ function writeOnce(path: string, text: string): void {
 }
 
 function refuse(file: string, what: string, fix: string): ConfigError {
-  return new ConfigError({ what: `${JSON.stringify(file)} ${what}`, expected: "the directory of the key that boxes use", fix });
+  return new ConfigError({ what: `${quotePath(file)} ${what}`, expected: "the directory of the key that boxes use", fix });
 }

@@ -1,5 +1,6 @@
 import { watch, type FSWatcher } from "node:fs";
 import { dirname, join } from "node:path";
+import { quotePath } from "../../policy/parsed.ts";
 import { findReplaced, type Snapshot } from "./snapshot.ts";
 
 const SETTLE_MS = 20;
@@ -25,7 +26,7 @@ export function watchSnapshot(snapshot: Snapshot, onReplaced: (reason: string) =
   };
   const end = (path: string): void => {
     stop();
-    onReplaced(`${JSON.stringify(path)} was replaced on the host, so the box no longer has it read-only`);
+    onReplaced(`${quotePath(path)} was replaced on the host, so the box no longer has it read-only`);
   };
   const check = (): void => {
     const path = stopped ? null : findReplaced(snapshot);

@@ -51,7 +51,7 @@ export function openWorkspace({ plan, stateDir, session, planned = [] }: OpenQue
     close() {
       const changed = listChanged(snapshot);
       releaseMountPoints({ stateDir, session });
-      const notices = changed.map((path) => `${JSON.stringify(path)} changed while the box ran, which can see it read-only: look at it if that was not you`);
+      const notices = changed.map((path) => `${quotePath(path)} changed while the box ran, which can see it read-only: look at it if that was not you`);
       return [...notices, ...listRepositories()];
     },
   };

@@ -46,3 +46,10 @@ test.each([
 ])("$name", ({ env, color }) => {
   expect(wantsColor(env)).toBe(color);
 });
+
+test("what a terminal would obey is shown as text, wherever it stands", () => {
+  const evil = "\u{9b}2J\u{202e}";
+  const frame = draw([{ event: "done", step: `s${evil}`, ms: 1, detail: evil }, { event: "warning", step: "", text: evil }, { event: "failed", step: "x", text: evil, exitCode: 1 }]);
+  expect(frame.match(/\\u009b2J\\u202e/g)).toHaveLength(4);
+  expect(frame).not.toMatch(/[\u{80}-\u{9f}\u{202e}]/u);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { renderPlainLine } from "../../../../cli/ui/plain.ts";
-import { chooseStyle } from "../../../../cli/ui/screen.ts";
+import { chooseStyle, openScreen } from "../../../../cli/ui/screen.ts";
 import type { BootEvent } from "../../../../policy/boot-event.ts";
 
 const rows: { name: string; event: BootEvent; line: string | undefined }[] = [
@@ -22,4 +22,11 @@ test.each([
   { name: "writes JSON when a program asked for it", env: { AGENTBOX_LOG: "json" }, terminal: true, style: "json" },
 ])("$name", ({ env, terminal, style }) => {
   expect(chooseStyle(env, terminal)).toBe(style);
+});
+
+test.each(["plain", "json"] as const)("the %s screen shows what a terminal would obey as text", async (style) => {
+  const lines: string[] = [];
+  const screen = await openScreen(style, {}, (line) => lines.push(line));
+  screen.report({ event: "warning", step: "", text: "/p/\u{9b}2J\u{202e}gnp" });
+  expect(lines.join()).toContain(String.raw`/p/\u009b2J\u202egnp`);
 });
