@@ -4,6 +4,7 @@ import type { RunCommand } from "./commands.ts";
 import { checkCapabilities, probeKernel } from "./kernel.ts";
 import { type BoxPolicy, loadPolicy } from "./load-policy.ts";
 import type { Log } from "./log.ts";
+import { checkMounts } from "./mounts.ts";
 import { readSubnets, requireOwnNamespace } from "./namespace.ts";
 import { collectOpenings } from "./openings.ts";
 import { planRules, type PlanInput } from "./plan.ts";
@@ -29,6 +30,8 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
     const probed = await probeKernel(run, closed);
     return [probed, `${probed.backend}, ${probed.ipv6 ? "IPv4 and IPv6" : "IPv4 only"}`];
   });
+  // Only now it is known that the engine lets root act as the agent.
+  await requireMounts(spec);
   kernel = await step(log, "close", async () => [await closeNetwork(run, kernel, closed), "both families closed"]);
   warn(log, "kernel", kernel.warnings);
 
@@ -56,6 +59,13 @@ export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise
     return [undefined, describeProof(policy.list.critical.length)];
   });
   log({ event: "ready", text: describeReady(policy, kernel), ms: elapsed(started) });
+}
+
+/** Stops the start of a box, with or without a firewall, that got another directory than the planned one. */
+export async function requireMounts(spec: BoxSpec): Promise<void> {
+  await checkMounts(spec).catch((error: unknown) => {
+    throw new StepError("mounts", error);
+  });
 }
 
 const NO_POLICY: BoxPolicy = { list: { entries: [], removed: [], blocks: [], critical: [] }, names: [], githubRanges: [] };

@@ -1,13 +1,12 @@
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { BOX_SPEC_PATH, type BoxSpec, boxSpecSchema, LAUNCH_DIR, PROGRESS_FILE } from "../policy/box-spec.ts";
 import { ConfigError, FirewallError, KnownError } from "../policy/errors.ts";
-import { boot, StepError } from "./boot.ts";
+import { boot, requireMounts, StepError } from "./boot.ts";
 import { runCommand } from "./commands.ts";
 import { awaitHandOver, execAgent } from "./exec-agent.ts";
 import { ALLOWLIST_DIR } from "./load-policy.ts";
 import { type Log, writeJsonLines, writePlainLines } from "./log.ts";
 import { linkLogins } from "./login.ts";
-import { checkMounts } from "./mounts.ts";
 
 const STDERR = 2;
 
@@ -30,11 +29,8 @@ export async function main(): Promise<void> {
 }
 
 async function prepare(spec: BoxSpec, log: Log): Promise<void> {
-  // A box that got another directory than the planned one runs nothing, with or without a firewall.
-  await checkMounts(spec).catch((error: unknown) => {
-    throw new StepError("mounts", error);
-  });
   if (spec.firewall) await boot({ spec, allowlistDir: ALLOWLIST_DIR, run: runCommand, log });
+  else await requireMounts(spec);
   // A box without its shared login is a nuisance, not a hole: the agent asks for a login then.
   await linkLogins(spec).catch((error: unknown) => log({ event: "warning", step: "login", text: String(error) }));
   if (!spec.firewall) log({ event: "ready", text: "firewall off: this box reaches everything", ms: Math.round(performance.now()) });

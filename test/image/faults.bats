@@ -4,7 +4,9 @@ load helpers
 setup_file() {
   make_project "$BATS_FILE_TMPDIR/project"
   # What the command line hands to a box, taken from a real one, for boxes made by hand.
-  AGENTBOX_FIREWALL=1 "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- sh -c 'echo the agent runs >&2; cat /run/agentbox/box.json' >spec.json 2>/dev/null </dev/null
+  AGENTBOX_FIREWALL=1 "$AGENTBOX" run --network "$LAB_NETWORK" --dns "$LAB_DNS" -- sh -c 'echo the agent runs >&2; cat /run/agentbox/box.json' 2>/dev/null </dev/null >whole.json
+  # Those mount the project and nothing in it.
+  jq 'del(.mounts)' whole.json >spec.json
   # Products with an allowlist of their own.
   local name
   for name in empty literal malformed; do
@@ -41,6 +43,10 @@ fails_with() {
   run -0 --separate-stderr by_hand
   assert_contains "$stderr" "verified"
   assert_contains "$stderr" "the agent runs"
+}
+
+@test "case 4: a box that lacks a mount of its specification is refused with 70, and no agent runs" {
+  SPEC=$PWD/whole.json fails_with 70 '/.vscode" was replaced between planning and start: in the box it is not mounted'
 }
 
 without_right() {
