@@ -66,6 +66,6 @@ lasting_link() {
 # Put back as soon as the mounts stand: whoever only looks at the path afterwards finds the planned directory.
 fleeting_link() {
   swap_at_start "mv '$2' '$BATS_TEST_TMPDIR/old'; ln -s '$SECRET' '$2'
-    (until docker top \"\${@: -1}\"; do :; done; rm '$2'; mv '$BATS_TEST_TMPDIR/old' '$2') >/dev/null 2>&1 &"
+    (for try in {1..500}; do docker top \"\${@: -1}\" && break; sleep 0.01; done; rm '$2'; mv '$BATS_TEST_TMPDIR/old' '$2') >/dev/null 2>&1 &"
   expect_refusal "$1" "$2"
 }
