@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Complaint } from "../../policy/errors.ts";
+import { quotePath } from "../../policy/parsed.ts";
 import { BOX_OWN, BOX_SYSTEM, BOX_SYSTEM_EXCEPTIONS } from "./box-paths.ts";
 import { isWithin } from "./path-fact.ts";
 import { describeRoot, type Root } from "./roots.ts";
@@ -30,7 +31,7 @@ export function checkRoot(root: Root, host: HostFacts, { yesSecrets }: { yesSecr
   if (secret === null || yesSecrets) return [];
   return [
     {
-      what: `${describeRoot(root)} holds or belongs to ${JSON.stringify(secret)}, where keys or tokens are kept`,
+      what: `${describeRoot(root)} holds or belongs to ${quotePath(secret)}, where keys or tokens are kept`,
       expected: "a directory without secrets",
       fix: "choose another directory, or add --yes-secrets to show it to the agent",
     },
@@ -41,14 +42,14 @@ function findRefusal(path: string, host: HostFacts): string | null {
   if (path === "/") return "is the root of the file system";
   if (host.home.includes(path)) return "is your home directory";
   const state = host.state.find((own) => isWithin(own, path));
-  if (state !== undefined) return `holds AgentBox's own directory ${JSON.stringify(state)}`;
+  if (state !== undefined) return `holds AgentBox's own directory ${quotePath(state)}`;
   if (host.state.some((own) => isWithin(path, own))) return "belongs to AgentBox, whose files no box may see";
   // Its launcher, program and allowlists decide about the next start; a box that could write them would decide itself.
   if (host.installation.some((own) => isWithin(own, path) || isWithin(path, own))) return "holds or belongs to the installation of AgentBox that is running";
   const agent = host.agentState.find((own) => isWithin(path, own));
-  if (agent !== undefined) return `belongs to ${JSON.stringify(agent)}, the state of an agent on the host`;
+  if (agent !== undefined) return `belongs to ${quotePath(agent)}, the state of an agent on the host`;
   const socket = host.sockets.find((one) => isWithin(one, path));
-  if (socket !== undefined) return `holds the engine socket ${JSON.stringify(socket)}, which would give the agent the host`;
+  if (socket !== undefined) return `holds the engine socket ${quotePath(socket)}, which would give the agent the host`;
   return findBoxConflict(path);
 }
 
