@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { makeAr, makeTarGz } from "./archive-file.ts";
 import { send, type Site } from "./http-site.ts";
+import { ARCHIVE_HOST } from "./special-names.ts";
 
-const HOSTS = new Set(["deb.debian.org", "security.debian.org", "archive.debian.org", "ftp.debian.org"]);
 const ARCHITECTURES = ["all", "amd64", "arm64", "armhf", "i386"];
 const POOL_PATH = "pool/main/l/lab-hello/lab-hello_1.0_all.deb";
 
@@ -21,7 +21,7 @@ export function createDebianArchive(): Site {
     ]),
   );
   return (visit) => {
-    if (!HOSTS.has(visit.host)) return false;
+    if (visit.host !== ARCHIVE_HOST) return false;
     if (visit.url.pathname.endsWith(`/${POOL_PATH}`)) return send(visit, "application/vnd.debian.binary-package", debFile);
     const [, suite = "", index = ""] = /\/dists\/([^/]+(?:\/updates)?)\/(.+)$/.exec(visit.url.pathname) ?? [];
     if (index === "Release") return send(visit, "text/plain", renderRelease(suite, indexes));

@@ -5,13 +5,13 @@ import { send, sendJson, type Site } from "./http-site.ts";
 type Release = { manifest: Record<string, unknown>; tarball: Buffer };
 type Package = { name: string; latest: string; releases: Map<string, Release> };
 
-const HOSTS = new Set(["registry.npmjs.org", "registry.yarnpkg.com"]);
+const HOST = "registry.npmjs.org";
 
 /** A small npm registry: `lab-hello` (1.0.0, 1.1.0) depends on `lab-greeting`; documents and tarballs. */
 export function createNpmRegistry(): Site {
   const packages = new Map([makeGreeting(), makeHello()].map((made) => [made.name, made]));
   return (visit) => {
-    if (!HOSTS.has(visit.host)) return false;
+    if (visit.host !== HOST) return false;
     const { pathname } = visit.url;
     if (pathname === "/") return sendJson(visit, { db_name: "registry", lab: true });
     if (pathname.startsWith("/-/npm/v1/security/")) return sendJson(visit, {});

@@ -91,8 +91,8 @@ export const SPECIAL_NAMES: Readonly<Record<string, DnsBehaviour>> = {
   "93.184.216.6": both("93.184.216.6", "2606:2800:220:1::6"),
 };
 
-/** Hosts of the lab's package servers: they answer whether or not an allowlist names them. */
-export const PACKAGE_HOSTS = ["registry.npmjs.org", "pypi.org", "files.pythonhosted.org", "deb.debian.org", "security.debian.org"] as const;
+/** The lab's Debian archive. Its other package servers are known by the names that the allowlists give them. */
+export const ARCHIVE_HOST = `archive.${LAB_SUFFIX}`;
 
 /** Names whose port 443 speaks SSH. */
 export const SSH_ON_443 = ["ssh.github.com", "altssh.gitlab.com"] as const;

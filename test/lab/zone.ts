@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DnsBehaviour } from "./control-schema.ts";
-import { LAB_SUFFIX, PACKAGE_HOSTS, SPECIAL_NAMES } from "./special-names.ts";
+import { ARCHIVE_HOST, LAB_SUFFIX, SPECIAL_NAMES } from "./special-names.ts";
 
 /** The names of the lab's internet and their addresses. */
 export type Zone = {
@@ -21,7 +21,7 @@ const MOST_SYNTHETIC = 60_000;
  */
 export function buildZone(names: readonly string[]): Zone {
   const records = new Map<string, DnsBehaviour>(Object.entries(SPECIAL_NAMES));
-  const plain = [...new Set([...PACKAGE_HOSTS, ...names].map(canonicalName))].filter((name) => !records.has(name)).toSorted();
+  const plain = [...new Set([ARCHIVE_HOST, ...names].map(canonicalName))].filter((name) => !records.has(name)).toSorted();
   if (plain.length > MOST_POOL_NAMES) {
     throw new RangeError(`the lab's pool has ${MOST_POOL_NAMES} addresses, ${plain.length} names were given; use n0001.${LAB_SUFFIX} …`);
   }

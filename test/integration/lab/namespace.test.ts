@@ -138,7 +138,7 @@ describe.skipIf(process.getuid?.() !== 0)("lab in namespaces (needs root)", { ti
     const settings = ["Dir=/", `Dir::State=${folder}/apt`, `Dir::Cache=${folder}/apt`, `Dir::Etc::SourceList=${folder}/apt/sources.list`, "Dir::Etc::SourceParts=/dev/null", "APT::Sandbox::User=root"];
     const options = settings.flatMap((setting) => ["-o", setting]);
     await mkdir(`${folder}/apt`);
-    await writeFile(`${folder}/apt/sources.list`, "deb [trusted=yes] http://deb.debian.org/debian bookworm main\n");
+    await writeFile(`${folder}/apt/sources.list`, "deb [trusted=yes] http://archive.lab-names.example/debian bookworm main\n");
     await output("apt-get", ...options, "update", "-qq");
     expect((await lab.exec(["apt-get", ...options, "download", "lab-hello"], { cwd: folder })).exitCode).toBe(0);
     expect(await output("dpkg-deb", "--fsys-tarfile", `${folder}/lab-hello_1.0_all.deb`)).toContain("hello from the lab");
