@@ -21,10 +21,12 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "ip", packages: ["iproute2"], why: "the lab's namespaces" },
   { program: "curl", packages: ["curl"], why: "clients of the lab" },
   { program: "python3", packages: ["python3"], why: "clients of the lab" },
+  { program: "pip3", packages: ["python3-pip"], why: "clients of the lab" },
   { program: "dig", packages: ["bind9-dnsutils"], why: "clients of the lab" },
   { program: "ssh", packages: ["openssh-client"], why: "clients of the lab" },
-  { program: "podman", packages: ["podman", "catatonit"], why: "the smoke rows on Podman" },
+  { program: "podman", packages: ["podman"], why: "the smoke rows on Podman" },
   { program: "catatonit", packages: ["catatonit"], why: "the init of Podman's boxes" },
+  { program: "netavark", packages: ["netavark", "aardvark-dns"], why: "Podman's networks with IPv6" },
   { program: "jq", packages: ["jq"], why: "the tests in boxes" },
   { program: "tmux", packages: ["tmux"], why: "the terminal tests" },
 ];
@@ -101,9 +103,9 @@ function isInstalled(program: string): boolean {
     .some((dir) => dir !== "" && existsSync(`${dir}/${program}`));
 }
 
-/** A login of root need not have the directories of system programs in its PATH. */
+/** A login of root need not have the directories of system programs in its PATH; Podman keeps its helpers in their own. */
 function searchPath(): string {
-  return `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
+  return `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin:/usr/lib/podman`;
 }
 
 function say(text: string): void {
