@@ -26,7 +26,7 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "ssh", packages: ["openssh-client"], why: "clients of the lab" },
   { program: "podman", packages: ["podman"], why: "the smoke rows on Podman" },
   { program: "catatonit", packages: ["catatonit"], why: "the init of Podman's boxes" },
-  { program: "netavark", packages: ["netavark", "aardvark-dns"], why: "Podman's networks with IPv6" },
+  { program: "netavark", packages: ["netavark", "aardvark-dns", "containernetworking-plugins"], why: "Podman's networks" },
   { program: "jq", packages: ["jq"], why: "the tests in boxes" },
   { program: "tmux", packages: ["tmux"], why: "the terminal tests" },
 ];

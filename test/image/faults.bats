@@ -22,10 +22,12 @@ setup() { cd "$BATS_FILE_TMPDIR/project"; }
 
 ALL_RIGHTS=(NET_ADMIN NET_RAW SETUID SETGID SETPCAP KILL)
 
-# by_hand [DOCKER-OPTION…]: the image started without the command line; SPEC is its specification.
+# by_hand [DOCKER-OPTION…]: the image started without the command line; SPEC is its specification. With
+# VERB=create it is only made.
 by_hand() {
+  local verb=(${VERB:-run --rm})
   local rights=("${RIGHTS[@]:-${ALL_RIGHTS[@]}}")
-  docker run --rm --init --network "$LAB_NETWORK" --dns "$LAB_DNS" --cap-drop ALL "${rights[@]/#/--cap-add=}" --security-opt no-new-privileges --read-only --tmpfs /run --tmpfs /tmp \
+  docker "${verb[@]}" --init --network "$LAB_NETWORK" --dns "$LAB_DNS" --cap-drop ALL "${rights[@]/#/--cap-add=}" --security-opt no-new-privileges --read-only --tmpfs /run --tmpfs /tmp \
     --tmpfs /home/agent --volume "${SPEC:-$PWD/spec.json}:/run/agentbox/box.json:ro" --volume "$PWD:$PWD" --env AGENTBOX_FIREWALL=1 "$@" "$IMAGE"
 }
 
@@ -43,6 +45,19 @@ fails_with() {
   run -0 --separate-stderr by_hand
   assert_contains "$stderr" "verified"
   assert_contains "$stderr" "the agent runs"
+}
+
+@test "case 6: a container that is started again has the policy in force before its agent runs again" {
+  cp "$ROOT/test/fixtures/reach.mjs" .
+  jq '.command = ["node", "reach.mjs", "tcp:github.com:443", "tcp:example.com:443"]' spec.json >again.json
+  local container round
+  container=$(VERB=create SPEC=$PWD/again.json by_hand)
+  for round in 1 2; do
+    run -0 --separate-stderr docker start --attach "$container"
+    assert_contains "$stderr" "verified"
+    assert_equal "$(jq -c 'map(.outcome)' <<<"$output")" '["connected","ECONNREFUSED"]'
+  done
+  docker rm "$container" >/dev/null
 }
 
 @test "case 4: a box that lacks a mount of its specification is refused with 70, and no agent runs" {
