@@ -6,8 +6,9 @@ setup_file() {
   [ "$(id -u)" = 0 ] || skip "the lab needs podman as root"
   # A host that is a container itself may not grant the limits that podman asks for.
   export CONTAINERS_CONF=$BATS_FILE_TMPDIR/containers.conf
+  # crun, its other runtime, refuses hosts that mix both versions of control groups.
   # Its older networks (CNI), which it goes on with where it once used them, have no IPv6.
-  printf '[containers]\ndefault_ulimits = ["nofile=8192:8192", "nproc=4096:4096"]\n[network]\nnetwork_backend = "netavark"\n' >"$CONTAINERS_CONF"
+  printf '[containers]\ndefault_ulimits = ["nofile=8192:8192", "nproc=4096:4096"]\n[network]\nnetwork_backend = "netavark"\n[engine]\nruntime = "runc"\n' >"$CONTAINERS_CONF"
   # An image without agents is half as large, and has to cross from one engine to the other.
   HOME=$(dirname "$HOME")/home-podman
   mkdir -p "$HOME/.agentbox"
