@@ -88,7 +88,7 @@ describe("the presets", () => {
   });
 
   test.each(presets)("$id has a title, a description, a date, entries that merge, and its lines in docs/network.md", ({ id, title, description, date, entries }) => {
-    expect(title && description).toBeTruthy();
+    expect([title, description]).toEqual([expect.stringMatching(/\w/), expect.stringMatching(/\w/)]);
     expect(date).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     const list = buildEffectiveList({ sources: [{ label: id, surface: "allowlist-file", words: entries }], critical: [], isPublicSuffix });
     expect(list.entries).toHaveLength(entries.length);

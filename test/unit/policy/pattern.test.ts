@@ -111,7 +111,7 @@ describe("refuseOpenWildcard", () => {
 
   test("refuses every wildcard when no text announced one", async () => {
     const isSuffix = await loadPublicSuffixTest(["example.com"]);
-    expect(refuseOpenWildcard(pattern("*.example.com"), isSuffix)).toBeDefined();
+    expect(refuseOpenWildcard(pattern("*.example.com"), isSuffix)).toMatchObject({ ok: false });
     expect(refuseOpenWildcard(pattern("*.example.com"), await loadPublicSuffixTest(["*.example.com"]))).toBeUndefined();
   });
 });
