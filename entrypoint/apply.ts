@@ -2,10 +2,10 @@ import type { Family } from "../policy/address.ts";
 import { FirewallError } from "../policy/errors.ts";
 import { CommandError, type RunCommand } from "./commands.ts";
 import { fallBackToNft, familiesOf, type Kernel, nameMissingFeatures } from "./kernel.ts";
-import { renderFilledSets } from "./render-ipset.ts";
-import { renderIptables } from "./render-iptables.ts";
-import { renderNft } from "./render-nft.ts";
-import type { Plan } from "./rule.ts";
+import { renderFilledSets } from "../firewall/render-ipset.ts";
+import { renderIptables } from "../firewall/render-iptables.ts";
+import { renderNft } from "../firewall/render-nft.ts";
+import type { Plan } from "../firewall/rule.ts";
 
 const RESTORE: Readonly<Record<Family, readonly string[]>> = {
   4: ["iptables-restore", "--noflush"],

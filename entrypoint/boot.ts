@@ -7,7 +7,7 @@ import type { Log } from "./log.ts";
 import { checkMounts } from "./mounts.ts";
 import { readSubnets, requireOwnNamespace } from "./namespace.ts";
 import { collectOpenings } from "./openings.ts";
-import { planRules, type PlanInput } from "./plan.ts";
+import { planRules, type PlanInput } from "../firewall/plan.ts";
 import { resolveNames } from "./resolve.ts";
 import { type ResolverFiles, readResolverFiles } from "./resolver-files.ts";
 import { count, countProgress, describeLosses, describeProof, describeReady, describeSets, requireCritical } from "./report.ts";

@@ -2,8 +2,8 @@ import type { Family } from "../policy/address.ts";
 import { readFileSync } from "node:fs";
 import { CapabilityError, FirewallError } from "../policy/errors.ts";
 import type { RunCommand } from "./commands.ts";
-import { renderEmptySets } from "./render-ipset.ts";
-import { FAMILIES, type Plan } from "./rule.ts";
+import { renderEmptySets } from "../firewall/render-ipset.ts";
+import { FAMILIES, type Plan } from "../firewall/rule.ts";
 
 type Backend = "ipset" | "nft";
 

@@ -16,18 +16,18 @@ export const ALLOWLIST_DIR = "/usr/local/share/agentbox/allowlists";
  *
  * Errors: ConfigError with every mistake, each with file and line.
  */
-export async function loadPolicy(spec: Pick<BoxSpec, "agent">, dir: string): Promise<BoxPolicy> {
+export async function loadPolicy({ policy: document }: Pick<BoxSpec, "policy">, dir: string): Promise<BoxPolicy> {
   const { allowed, critical } = parseServicesFile("allowlists/services.sh", readList(dir, "services.sh"));
   const github = parseGithubFile("allowlists/github.sh", readList(dir, "github.sh"));
-  const agentWords = spec.agent.hosts.map((text) => ({ text }));
+  const agentWords = document.agent.hosts.map((text) => ({ text }));
   const isPublicSuffix = await loadPublicSuffixTest([...allowed, ...agentWords].map(({ text }) => text));
   const list = buildEffectiveList({
     sources: [
       { label: "allowlists/services.sh", surface: "allowlist-file", words: allowed },
-      { label: `agent ${spec.agent.name}`, surface: "allowlist-file", words: agentWords },
+      { label: `agent ${document.agent.name}`, surface: "allowlist-file", words: agentWords },
     ],
     critical,
-    agent: spec.agent,
+    agent: document.agent,
     isPublicSuffix,
   });
   return {

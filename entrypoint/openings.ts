@@ -2,7 +2,7 @@ import { parseAddress, type Range, rangeCovers } from "../policy/address.ts";
 import { classifyAddress } from "../policy/address-class.ts";
 import { type EffectiveList, namesToResolve } from "../policy/effective-list.ts";
 import type { Resolution } from "./resolve.ts";
-import type { SetEntry } from "./rule.ts";
+import type { SetEntry } from "../firewall/rule.ts";
 
 /** What the effective list opens in the kernel, and what it does not open although it was asked for. */
 export type Openings = {

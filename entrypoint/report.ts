@@ -5,7 +5,7 @@ import type { BoxPolicy } from "./load-policy.ts";
 import type { Log } from "./log.ts";
 import type { Openings } from "./openings.ts";
 import type { Resolution } from "./resolve.ts";
-import type { Plan } from "./rule.ts";
+import type { Plan } from "../firewall/rule.ts";
 
 // What a start tells its reader, in words.
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { policyDocumentSchema } from "./policy-document.ts";
 
 /**
  * What the command line hands to the entrypoint: one JSON file, mounted read-only at `BOX_SPEC_PATH`.
@@ -15,6 +16,25 @@ export const BOX_SPEC_PATH = "/run/agentbox/box.json";
 export const LAUNCH_DIR = "/run/agentbox/launch";
 export const PROGRESS_FILE = "progress.jsonl";
 
+/**
+ * Directory of the image that only the keeper and the proxy may enter (mode 0710). In it lie `run`, a
+ * tmpfs for their sockets, and `log`, the session's directory on the host for the decision log.
+ */
+export const KEEPER_DIR = "/run/agentbox-keeper";
+export const PROXY_SOCKET = `${KEEPER_DIR}/run/proxy.sock`;
+export const CONTROL_SOCKET = `${KEEPER_DIR}/run/control.sock`;
+export const DECISION_LOG_DIR = `${KEEPER_DIR}/log`;
+
+/** What the agent may read about its policy: JSON, and a short text. Beside `box.json`, in one directory that is mounted read-only. */
+export const POLICY_JSON_PATH = "/run/agentbox/policy.json";
+export const POLICY_TEXT_PATH = "/run/agentbox/policy.md";
+
+/** Where the box's own resolver listens, on UDP and TCP port 53. */
+export const RESOLVER_ADDRESSES = { 4: "127.0.0.1", 6: "::1" } as const;
+
+/** Docker's embedded resolver on user-defined networks. */
+export const ENGINE_RESOLVER = "127.0.0.11";
+
 /** Below the agent's home: the volume with the logins that all projects of one user share. */
 export const LOGIN_DIR = ".agentbox-login";
 
@@ -27,27 +47,28 @@ const mountedPath = z.strictObject({ target: z.string().startsWith("/"), device:
 const publishedPort = z.strictObject({ port, protocol: z.enum(["tcp", "udp"]) });
 
 export const boxSpecSchema = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(2),
   session: z.string().min(1),
   /** Must agree with AGENTBOX_FIREWALL in the container's environment; a difference stops the start. */
   firewall: z.boolean(),
   /** `none`: the box has no network but lo. */
   mode: z.enum(["none", "allowlist", "full"]),
-  agent: z.strictObject({
-    name: z.string(),
-    /** Entries in the grammar of `allowlists/`, added to ALLOWED_SERVICES. */
-    hosts: z.array(z.string()),
-    /** Takes the place of api.anthropic.com in CRITICAL_SERVICES; null keeps the list as shipped. */
-    critical: z.string().nullable(),
-  }),
+  /**
+   * What this container is. `box`: everything in one container. `holder`: the firewall container of the
+   * sidecar topology, which holds the namespace and runs no agent. `agent`: the container that joins it,
+   * without a capability; its gate checks the walls before the agent starts.
+   */
+  role: z.enum(["box", "holder", "agent"]),
+  policy: policyDocumentSchema,
   user: z.strictObject({ uid: id, gid: id, home: z.string().startsWith("/") }),
   /** `shell --admin`: uid 0 without capabilities while the firewall is on. */
   admin: z.boolean(),
-  command: z.array(z.string()).min(1),
+  /** Empty for a holder. */
+  command: z.array(z.string()),
   cwd: z.string().startsWith("/"),
   env: z.record(z.string(), z.string()),
   dns: z.strictObject({
-    /** Addresses that the engine's embedded resolver forwards to from inside the box's namespace. */
+    /** The resolvers that the box's own one asks, found by the command line. */
     upstreams: z.array(z.string()),
   }),
   /** Ports that the engine publishes on the host. */

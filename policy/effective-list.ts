@@ -10,10 +10,10 @@ import { refuseOpenWildcard, type PublicSuffixTest } from "./wildcard-check.ts";
 type EntrySource = { label: string; surface: Surface; words: readonly SourceWord[] };
 
 /** A word with its place in a file; without one it comes from data of the product or the command line. */
-type SourceWord = { text: string; place?: Place };
+type SourceWord = { text: string; place?: Place | undefined };
 
 /** Who asked for an entry, with the word as it was written. */
-export type Origin = { label: string; text: string; place?: Place };
+export type Origin = { label: string; text: string; place?: Place | undefined };
 
 export type EffectiveEntry = { entry: Entry; text: string; origins: readonly Origin[] };
 export type EffectiveBlock = { block: Block; text: string; origin: Origin };

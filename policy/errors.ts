@@ -5,7 +5,7 @@
  */
 
 /** Where a mistake stands: a file (or "command line"), and line and column where they are known, both from 1. */
-export type Place = { file: string; line?: number; column?: number };
+export type Place = { file: string; line?: number | undefined; column?: number | undefined };
 
 /** What every known failure tells: what failed, what was expected, and the fix, each one sentence. */
 export type Complaint = {

@@ -8,6 +8,7 @@ import type { ContainerPlan } from "../cli/engine/container-plan.ts";
 import { buildSeccompProfile } from "../cli/engine/seccomp-profile.ts";
 import type { Mount } from "../cli/mount.ts";
 import { BOX_SPEC_PATH, type BoxSpec } from "../policy/box-spec.ts";
+import { emptyDocument } from "../policy/policy-document.ts";
 import { UsageError } from "../policy/errors.ts";
 import { type DockerLab, startDockerLab } from "../test/lab/docker.ts";
 import { syntheticName } from "../test/lab/zone.ts";
@@ -111,11 +112,12 @@ function makeNames(size: number): string[] {
 
 function makeSpec(lab: DockerLab, firewall: boolean): BoxSpec {
   return {
-    version: 1,
+    version: 2,
     session: "bench",
     firewall,
     mode: firewall ? "allowlist" : "full",
-    agent: { name: "shell", hosts: [], critical: null },
+    role: "box",
+    policy: emptyDocument({ name: "shell", hosts: [], critical: null }),
     user: { uid: 1000, gid: 1000, home: "/home/agent" },
     admin: false,
     command: ["true"],

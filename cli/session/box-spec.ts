@@ -1,5 +1,6 @@
 import type { AgentProfile } from "../../policy/agent-profile.ts";
 import type { BoxSpec, MountedPath } from "../../policy/box-spec.ts";
+import { emptyDocument } from "../../policy/policy-document.ts";
 import type { PortMapping } from "../engine/container-plan.ts";
 import { BOX_HOME } from "../workspace/box-paths.ts";
 import type { NetworkDecision } from "./firewall-switch.ts";
@@ -24,11 +25,12 @@ export type BoxSpecInput = {
 export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
   const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports, mounts } = input;
   return {
-    version: 1,
+    version: 2,
     session,
     firewall: network.firewall,
     mode: network.mode,
-    agent: { name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical },
+    role: "box",
+    policy: emptyDocument({ name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical }),
     user: { ...user, home: BOX_HOME },
     admin,
     command: [...command],

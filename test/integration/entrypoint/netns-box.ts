@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
 import type { BoxSpec } from "../../../policy/box-spec.ts";
+import { emptyDocument } from "../../../policy/policy-document.ts";
 import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
 
 /** One start of the real entrypoint in a namespace of the lab, with the capabilities that a container would have. */
@@ -92,11 +93,12 @@ function renderArray(name: string, words: readonly string[]): string {
 
 function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {
   return {
-    version: 1,
+    version: 2,
     session: "test",
     firewall: true,
     mode: "allowlist",
-    agent: { name: "shell", hosts: [], critical: null },
+    role: "box",
+    policy: emptyDocument({ name: "shell", hosts: [], critical: null }),
     user: { uid: 1000, gid: 1000, home: "/nonexistent" },
     admin: false,
     command: [...command],

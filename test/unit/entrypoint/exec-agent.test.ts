@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { buildAgentArgv } from "../../../entrypoint/exec-agent.ts";
 import type { BoxSpec } from "../../../policy/box-spec.ts";
+import { emptyDocument } from "../../../policy/policy-document.ts";
 
 const SPEC: BoxSpec = {
-  version: 1,
+  version: 2,
   session: "s",
   firewall: true,
   mode: "allowlist",
-  agent: { name: "shell", hosts: [], critical: null },
+  role: "box",
+  policy: emptyDocument({ name: "shell", hosts: [], critical: null }),
   user: { uid: 501, gid: 20, home: "/home/agent" },
   admin: false,
   command: ["claude", "--help"],

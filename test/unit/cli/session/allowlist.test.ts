@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkAllowlists, readEffectiveList } from "../../../../cli/session/allowlist.ts";
 import { loadPolicy } from "../../../../entrypoint/load-policy.ts";
 import { findAgentProfile } from "../../../../policy/agent-profile.ts";
+import { emptyDocument } from "../../../../policy/policy-document.ts";
 import { ConfigError } from "../../../../policy/errors.ts";
 
 const repository = path.join(import.meta.dirname, "../../../..");
@@ -20,7 +21,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const readers = [
   { reader: "a start", files: ["services.sh", "github.sh"], read: () => readEffectiveList(root, findAgentProfile("claude")) },
   { reader: "a rebuild", files: ["services.sh", "github.sh", "presets/rust.sh"], read: () => checkAllowlists(root) },
-  { reader: "the box", files: ["services.sh", "github.sh"], read: () => loadPolicy({ agent: { name: "shell", hosts: [], critical: null } }, path.join(root, "allowlists")) },
+  { reader: "the box", files: ["services.sh", "github.sh"], read: () => loadPolicy({ policy: emptyDocument({ name: "shell", hosts: [], critical: null }) }, path.join(root, "allowlists")) },
 ];
 
 const mistakes = [

@@ -48,7 +48,7 @@ test("the specification is one that the box accepts, and carries the environment
     mounts: [{ target: "/p q", device: "65024", inode: "18446744073709551615" }],
   });
   expect(boxSpecSchema.parse(spec)).toMatchObject({
-    agent: { name: "codex", critical: profile.critical },
+    policy: { agent: { name: "codex", critical: profile.critical } },
     user: { uid: 501, gid: 20, home: "/home/agent" },
     published: [{ port: 80, protocol: "udp" }],
     env: { NODE_OPTIONS: "--require=/x" },

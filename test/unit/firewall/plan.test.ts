@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { planRules, type PlanInput } from "../../../entrypoint/plan.ts";
-import { renderEmptySets, renderFilledSets } from "../../../entrypoint/render-ipset.ts";
-import { renderIptables } from "../../../entrypoint/render-iptables.ts";
-import { renderNft } from "../../../entrypoint/render-nft.ts";
+import { planRules, type PlanInput } from "../../../firewall/plan.ts";
+import { renderEmptySets, renderFilledSets } from "../../../firewall/render-ipset.ts";
+import { renderIptables } from "../../../firewall/render-iptables.ts";
+import { renderNft } from "../../../firewall/render-nft.ts";
 
 const INPUT: PlanInput = {
   literal: [

@@ -1,0 +1,65 @@
+import { z } from "zod";
+
+const place = z.strictObject({ file: z.string(), line: z.int().optional(), column: z.int().optional() });
+
+/** One entry as it was written, in the grammar of its surface, and where it stands. */
+const word = z.strictObject({
+  text: z.string(),
+  place: place.optional(),
+  /** Unix time in ms after which the word counts no more (`policy allow --once`). */
+  until: z.int().optional(),
+});
+
+/** One ordered rule of the network-policy format; `ports` left out means 80 and 443 (and 22 for the git hosts). */
+const rule = z.strictObject({
+  domain: z.string(),
+  action: z.enum(["allow", "deny"]),
+  ports: z.array(z.int().min(1).max(65_535)).min(1).optional(),
+  place: place.optional(),
+});
+
+/** `{ host = "db", ports = [5432], private = true }`: what the name resolves to when the policy comes into force is opened, private or not. */
+const privateHost = z.strictObject({ host: z.string(), ports: z.array(z.int().min(1).max(65_535)).min(1), place: place.optional() });
+
+/**
+ * What the owner of a box decided, complete but for the lists that the image carries: the command line
+ * makes it of the configuration, it travels in the box's specification, and a live change replaces it as
+ * a whole. Words are kept as they were written; `buildBoxPolicy` judges them, in the box as on the host.
+ */
+export const policyDocumentSchema = z.strictObject({
+  version: z.literal(1),
+  agent: z.strictObject({
+    name: z.string(),
+    /** Entries in the grammar of `allowlists/`. */
+    hosts: z.array(z.string()),
+    /** Takes the place of api.anthropic.com among the critical services; null keeps them as shipped. */
+    critical: z.string().nullable(),
+  }),
+  /** Entries beside `allowlists/services.sh` and the agent's: allow_hosts, allow_file, presets, `policy allow`. */
+  sources: z.array(z.strictObject({ label: z.string(), surface: z.enum(["list", "rules", "allowlist-file"]), words: z.array(word) })),
+  blocks: z.array(z.strictObject({ label: z.string(), words: z.array(word) })),
+  /** Ordered rules; the label is their file. */
+  rules: z.array(rule),
+  private: z.array(privateHost),
+  /** CIDR blocks of special-purpose addresses that allowed names may lead to. */
+  allowPrivate: z.array(word),
+  /** Takes the place of CRITICAL_SERVICES as a whole; null keeps the list of the image. */
+  critical: z.array(word).nullable(),
+  ssh: z.enum(["listed", "any", "off"]),
+  /** Report mode: what no rule allows is let through and written down as such. */
+  report: z.boolean(),
+});
+
+export type PolicyDocument = z.infer<typeof policyDocumentSchema>;
+export type DocumentWord = z.infer<typeof word>;
+export type DocumentRule = z.infer<typeof rule>;
+export type PrivateHost = z.infer<typeof privateHost>;
+
+/** The texts of the lists that the image carries, as `buildBoxPolicy` reads them. */
+export const listTextsSchema = z.strictObject({ services: z.string(), github: z.string() });
+export type ListTexts = z.infer<typeof listTextsSchema>;
+
+/** A document that adds nothing to the lists of the image. */
+export function emptyDocument(agent: PolicyDocument["agent"]): PolicyDocument {
+  return { version: 1, agent, sources: [], blocks: [], rules: [], private: [], allowPrivate: [], critical: null, ssh: "listed", report: false };
+}
