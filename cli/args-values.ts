@@ -4,7 +4,7 @@ import { type Parsed, parsed, quote, refused } from "../policy/parsed.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import { type EngineKind, engineKinds } from "./engine/engine.ts";
 import { explainRefusedNetwork } from "./engine/security.ts";
-import { findNearest } from "./nearest.ts";
+import { findNearest } from "../policy/nearest.ts";
 
 /** Parses `PORT`, `HOST:CONTAINER` or `ADDRESS:HOST:CONTAINER`, each with an optional `/tcp` or `/udp`. */
 export function parsePortMapping(text: string): Parsed<PortMapping> {

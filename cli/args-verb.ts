@@ -3,7 +3,7 @@ import { quote } from "../policy/parsed.ts";
 import { type Verb, verbs } from "./args-options.ts";
 import type { AgentWord } from "./args-values.ts";
 import { parseAgentWord } from "./args-values.ts";
-import { findNearest } from "./nearest.ts";
+import { findNearest } from "../policy/nearest.ts";
 
 /** The verbs that are written as the first word; the others are an agent, `AGENT login` and `--rebuild`. */
 const firstWords: readonly Verb[] = ["shell", "run", "ssh-init", "doctor", "cleanup"];

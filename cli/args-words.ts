@@ -1,7 +1,7 @@
 import type { Complaint } from "../policy/errors.ts";
 import { quote } from "../policy/parsed.ts";
 import { findOption, type OptionSpec, optionSpecs } from "./args-options.ts";
-import { findNearest } from "./nearest.ts";
+import { findNearest } from "../policy/nearest.ts";
 
 /** One option as it was typed; `value` is undefined for a switch. */
 export type TypedOption = { spec: OptionSpec; value: string | undefined };

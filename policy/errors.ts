@@ -13,13 +13,15 @@ export type Complaint = {
   expected?: string | undefined;
   fix?: string | undefined;
   place?: Place | undefined;
+  /** The line of the file with a caret under the mistake, as `renderExcerpt` makes it; shown below the message. */
+  excerpt?: string | undefined;
 };
 
-/** Renders a complaint as one line: `file:line:column: what; expected …; fix: …`. */
-export function renderComplaint({ what, expected, fix, place }: Complaint): string {
+/** Renders a complaint as one line, `file:line:column: what; expected …; fix: …`, and its excerpt below where it has one. */
+export function renderComplaint({ what, expected, fix, place, excerpt }: Complaint): string {
   const where = place === undefined ? "" : `${renderPlace(place)}: `;
   const tail = [expected === undefined ? "" : `; expected ${expected}`, fix === undefined ? "" : `; fix: ${fix}`];
-  return `${where}${what}${tail.join("")}`;
+  return `${where}${what}${tail.join("")}${excerpt === undefined ? "" : `\n${excerpt}`}`;
 }
 
 /** Renders `file`, `file:line` or `file:line:column`. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findNearest } from "../../../cli/nearest.ts";
+import { findNearest } from "../../../policy/nearest.ts";
 
 test.each([
   { name: "finds a word with two letters swapped", word: "shlel", nearest: "shell" },
