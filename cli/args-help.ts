@@ -1,4 +1,5 @@
-import { optionSpecs, renderOption, type Verb } from "./args-options.ts";
+import { optionSpecs, policyVerbs, renderOption, type Verb } from "./args-options.ts";
+import type { Topic } from "./args-verb.ts";
 
 type VerbHelp = { usage: string; about: string };
 
@@ -7,6 +8,19 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   login: { usage: "agentbox AGENT login [options]", about: "Sign an agent in; its callback port is reachable on 127.0.0.1 while it runs." },
   shell: { usage: "agentbox shell [--admin] [options] [-- COMMAND…]", about: "Open a shell in a box, or run one command there." },
   run: { usage: "agentbox run [options] -- COMMAND…", about: "Run one command in a box; works without a terminal." },
+  setup: { usage: "agentbox setup [options]", about: "Write the configuration file: asks on a terminal, or takes everything from options." },
+  "policy show": { usage: "agentbox policy show [--json]", about: "Show all that a box of this project may reach, and why." },
+  "policy explain": { usage: "agentbox policy explain HOST[:PORT]", about: "Say whether a box may reach a host, by which rule, and what would change it." },
+  "policy check": { usage: "agentbox policy check", about: "Look for mistakes and doubtful entries in the configuration." },
+  "policy diff": { usage: "agentbox policy diff", about: "Compare the configuration with what running boxes enforce, and with what you trusted." },
+  "policy presets": { usage: "agentbox policy presets [PRESET]", about: "List the presets, or the hosts of one." },
+  "policy apply": { usage: "agentbox policy apply PRESET", about: "Add a preset to the configuration file and to the running boxes." },
+  "policy allow": { usage: "agentbox policy allow HOST[:PORT]… [--once|--always]", about: "Let the running boxes of this project reach a host, at once." },
+  "policy deny": { usage: "agentbox policy deny HOST… [--once|--always]", about: "Take a host from the running boxes of this project, and cut its connections." },
+  "policy trust": { usage: "agentbox policy trust", about: "Agree to the configuration of this project as it is now." },
+  "policy suggest": { usage: "agentbox policy suggest [--json]", about: "Print the smallest list that the last session really used." },
+  blocked: { usage: "agentbox blocked [--all] [--json]", about: "Show what the running or last session was refused, and what would allow it." },
+  logs: { usage: "agentbox logs [--follow] [--json]", about: "Show every decision about a name or a connection of a session." },
   rebuild: { usage: "agentbox --rebuild [AGENT[@VERSION]] [options]", about: "Build the image anew, with the newest agents; start nothing." },
   "ssh-init": { usage: "agentbox ssh-init", about: "Make the SSH key that boxes use; your own keys never enter a box." },
   doctor: { usage: "agentbox doctor [--engine docker|podman]", about: "Check what a box needs of this machine, with a remedy for each problem." },
@@ -27,17 +41,14 @@ const exitHelp = `Exit codes
   SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more`;
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
-export function renderHelp(topic: Verb | undefined, agents: readonly string[], columns = 100): string {
+export function renderHelp(topic: Topic | undefined, agents: readonly string[], columns = 100): string {
+  if (topic === "policy") return ["What boxes of this project may reach.", "", "Usage", ...renderVerbs(policyVerbs.map((verb) => verbHelp[verb])), "", "Each has a help of its own: agentbox help policy WORD", ""].join("\n");
   if (topic !== undefined) return [verbHelp[topic].about, "", `Usage: ${verbHelp[topic].usage}`, "", "Options", ...renderOptions(topic, columns), ""].join("\n");
-  const shown = [...Object.values(verbHelp), helpHelp];
-  const usages = shown.map(({ usage }) => usage);
-  const width = Math.max(...usages.map((usage) => usage.length));
-  const verbLines = shown.flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent: width + 4, columns: width + 60 }));
   return [
     "AgentBox runs a coding agent in a container that reaches only the names its owner allowed.",
     "",
     "Usage",
-    ...verbLines,
+    ...renderVerbs([...Object.values(verbHelp), helpHelp]),
     "",
     `Agents: ${agents.join(", ")}`,
     "",
@@ -49,6 +60,11 @@ export function renderHelp(topic: Verb | undefined, agents: readonly string[], c
     exitHelp,
     "",
   ].join("\n");
+}
+
+function renderVerbs(shown: readonly VerbHelp[]): string[] {
+  const width = Math.max(...shown.map(({ usage }) => usage.length));
+  return shown.flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent: width + 4, columns: width + 60 }));
 }
 
 function renderOptions(verb: Verb | undefined, columns: number): string[] {

@@ -1,5 +1,9 @@
+/** The verbs about what a box may reach; `policy` and the word after it are one verb. */
+export const policyVerbs = ["policy show", "policy explain", "policy check", "policy diff", "policy presets", "policy apply", "policy allow", "policy deny", "policy trust", "policy suggest"] as const;
+export type PolicyVerb = (typeof policyVerbs)[number];
+
 /** The verbs of the command line. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -15,6 +19,8 @@ export type OptionSpec = {
 /** The verbs that start a box. */
 export const boxVerbs: readonly Verb[] = ["start", "login", "shell", "run"];
 const images: readonly Verb[] = [...boxVerbs, "rebuild"];
+const live: readonly Verb[] = ["policy allow", "policy deny"];
+const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs"];
 
 /** Every option, in the order in which help lists them. */
 export const optionSpecs: readonly OptionSpec[] = [
@@ -26,7 +32,7 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "dry-run", verbs: boxVerbs, help: "show the allowlist, mounts and engine command, and start nothing" },
   { name: "full-network", verbs: boxVerbs, help: "no firewall for this start, whatever AGENTBOX_FIREWALL says" },
   { name: "admin", verbs: ["shell"], help: "as root, without capabilities while the firewall is on" },
-  { name: "engine", value: "docker|podman", verbs: [...images, "doctor", "cleanup"], help: "the container engine; found by itself otherwise" },
+  { name: "engine", value: "docker|podman", verbs: [...images, "doctor", "cleanup", ...live, "policy diff", "policy apply"], help: "the container engine; found by itself otherwise" },
   { name: "dns", value: "ADDRESS", repeat: true, verbs: boxVerbs, help: "a resolver for the box, instead of the host's" },
   { name: "add-host", value: "HOST:IP", repeat: true, verbs: boxVerbs, help: "a line for the box's hosts file" },
   { name: "network", value: "NAME", verbs: boxVerbs, help: "a bridge network of the engine to join" },
@@ -34,14 +40,29 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "package", value: "NAME", repeat: true, verbs: images, help: "a further Debian package for the image, or none to drop them (remembered)" },
   { name: "base", value: "local|IMAGE", verbs: images, help: "the image to build on; local makes one with debootstrap (remembered)" },
   { name: "ca-file", value: "FILE", verbs: images, help: "certificates of a site's own authority, for build and box, or none (remembered)" },
+  { name: "topology", value: "container|sidecar", verbs: [...boxVerbs, "setup"], help: "one container, or one for the firewall and one for the agent" },
+  { name: "agent", value: "NAME", verbs: ["setup", "policy show", "policy explain", "policy check"], help: "the agent to do it for, instead of the configured one" },
+  { name: "preset", value: "ID", repeat: true, verbs: ["setup"], help: "add a preset; `agentbox policy presets` lists them" },
+  { name: "allow", value: "HOST[:PORT]", repeat: true, verbs: ["setup"], help: "add a host" },
+  { name: "user", verbs: ["setup"], help: "write ~/.agentbox/config.toml, for projects that have none" },
+  { name: "force", verbs: ["setup"], help: "replace a file that is there" },
+  { name: "once", verbs: live, help: "for one minute" },
+  { name: "session", verbs: live, help: "until the running boxes of this project end; what happens without an option" },
+  { name: "always", verbs: live, help: "for the running boxes, and in the configuration file from now on" },
+  { name: "all", verbs: ["blocked"], help: "telemetry too" },
+  { name: "follow", short: "f", verbs: ["logs"], help: "go on with what comes" },
+  { name: "session", value: "ID", verbs: ["blocked", "logs", "policy suggest"], help: "of this session, instead of the newest one of this project" },
+  { name: "json", verbs: asked, help: "as JSON, for programs" },
   { name: "rebuild", verbs: ["rebuild"], help: "build the image anew, with the newest agents" },
   { name: "help", short: "h", verbs, help: "show this" },
   { name: "version", short: "V", verbs, help: "show the version" },
 ];
 
-/** Finds an option by what was typed: `--name` or `-n`. */
-export function findOption(typed: string): OptionSpec | undefined {
-  return optionSpecs.find(({ name, short }) => typed === `--${name}` || (short !== undefined && typed === `-${short}`));
+/** Finds an option by what was typed: `--name` or `-n`. Of two with one name it is the one of the verb that `words` begin with. */
+export function findOption(typed: string, words: readonly string[] = []): OptionSpec | undefined {
+  const line = `${words.join(" ")} `;
+  const found = optionSpecs.filter(({ name, short }) => typed === `--${name}` || (short !== undefined && typed === `-${short}`));
+  return found.find((spec) => spec.verbs.some((verb) => line.startsWith(`${verb} `))) ?? found[0];
 }
 
 /** Renders an option as help and messages show it: `-p, --port PORT`. */

@@ -32,7 +32,7 @@ function takeWord(head: readonly string[], index: number, result: Words): number
     return 1;
   }
   const { typed, attached } = splitOption(word);
-  const spec = findOption(typed);
+  const spec = findOption(typed, result.words);
   if (spec === undefined) return takeUnknown(typed, head[index + 1], result);
   if (spec.value === undefined) {
     if (attached === undefined) result.options.push({ spec, value: undefined });

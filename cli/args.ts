@@ -2,8 +2,9 @@ import { type Complaint, UsageError } from "../policy/errors.ts";
 import type { Parsed } from "../policy/parsed.ts";
 import { checkEnvironment, type SteeringVariables } from "./args-environment.ts";
 import type { OptionSpec, Verb } from "./args-options.ts";
+import { isAskingVerb, type PolicyCommand, readPolicyCommand } from "./args-policy.ts";
 import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseVariable } from "./args-values.ts";
-import { findTopic, findVerb, readAgent, refuseLoginAlone, refuseStrayWords, renderHelpCall } from "./args-verb.ts";
+import { findTopic, findVerb, readAgent, refuseLoginAlone, refusePolicyAlone, refuseStrayWords, renderHelpCall, type Topic } from "./args-verb.ts";
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import type { EngineKind } from "./engine/engine.ts";
@@ -40,7 +41,8 @@ export type Command =
   | { verb: "run"; command: string[]; options: Options }
   | { verb: "rebuild"; agent: AgentWord | undefined; options: Options }
   | { verb: "ssh-init" | "doctor" | "cleanup"; options: Options }
-  | { verb: "help"; topic: Verb | undefined }
+  | PolicyCommand
+  | { verb: "help"; topic: Topic | undefined }
   | { verb: "version" };
 
 export type Surroundings = SteeringVariables & {
@@ -56,6 +58,11 @@ export function parseCommandLine(argv: readonly string[], { agents, checkPath, f
   const typed = (name: string): boolean => words.options.some(({ spec }) => spec.name === name);
   if (words.words[0] === "help") return readHelp(words.words.slice(1), typed("rebuild"), agents);
   const { complaints } = words;
+  const lonely = refusePolicyAlone(words.words);
+  if (lonely.length > 0) {
+    if (typed("help")) return { verb: "help", topic: "policy" };
+    throw new UsageError(lonely);
+  }
   const verb = findVerb(words.words, typed("rebuild"));
   if (typed("help")) return { verb: "help", topic: argv.length > 1 ? verb : undefined };
   complaints.push(...refuseForeignOptions(words.options, verb), ...refuseRepeats(words.options));
@@ -78,6 +85,7 @@ function readHelp(words: readonly string[], rebuild: boolean, agents: readonly s
 
 /** `run --version` needs no command, yet what cannot be understood is told. */
 function readVersion(verb: Verb, words: readonly string[], agents: readonly string[], complaints: Complaint[]): Command {
+  if (isAskingVerb(verb)) return { verb: "version" };
   if (verb === "start" || verb === "rebuild") readAgent(words[0], agents, complaints);
   complaints.push(...refuseStrayWords(words, verb));
   return { verb: "version" };
@@ -86,6 +94,11 @@ function readVersion(verb: Verb, words: readonly string[], agents: readonly stri
 type Reading = { verb: Verb; words: Words; agents: readonly string[]; options: Options; admin: boolean; complaints: Complaint[] };
 
 function readCommand({ verb, words, agents, options, admin, complaints }: Reading): Command | undefined {
+  if (isAskingVerb(verb)) {
+    if (words.tail !== undefined) complaints.push({ what: `${verb} takes nothing after --`, fix: "leave it out" });
+    const taken = verb.split(" ").length;
+    return readPolicyCommand({ verb, words: words.words.slice(taken), options: words.options, engine: options.engine, agents, complaints });
+  }
   const loginAlone = verb === "login" ? refuseLoginAlone(words.words, agents) : [];
   const takesAgent = (verb === "start" || verb === "login" || verb === "rebuild") && loginAlone.length === 0;
   const agent = takesAgent ? readAgent(words.words[0], agents, complaints) : undefined;

@@ -7,7 +7,9 @@ import { AGENT_PROFILES } from "../policy/agent-profile-data.ts";
 import { type Complaint, KnownError, OutputError, renderComplaint, UsageError } from "../policy/errors.ts";
 import { escapeUnseen } from "../policy/parsed.ts";
 import { type Command, parseCommandLine } from "./args.ts";
+import type { PolicyCommand } from "./args-policy.ts";
 import { renderHelp } from "./args-help.ts";
+import type { Edge } from "./edge.ts";
 import type { Host } from "./host.ts";
 import { findAgentboxHome, isUsableHome, requireHome } from "./session/home.ts";
 import { Interrupted } from "./session/interruption.ts";
@@ -58,7 +60,19 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "shell":
     case "run":
       return await performBox(command);
+    default:
+      return await performPolicy(command);
   }
+}
+
+async function performPolicy(command: PolicyCommand): Promise<number> {
+  const edge: Edge = {
+    host: describeHost(),
+    print: async (text) => await print(escapeUnseen(text)),
+    say: (line) => void process.stderr.write(`agentbox: ${escapeUnseen(line)}\n`),
+  };
+  const { answerPolicy } = await import("./commands/policy.ts");
+  return await answerPolicy(edge, command);
 }
 
 async function performBox(command: Extract<Command, { verb: "start" | "login" | "shell" | "run" }>): Promise<number> {
