@@ -60,7 +60,19 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "shell":
     case "run":
       return await performBox(command);
-    default:
+    case "setup":
+    case "policy show":
+    case "policy explain":
+    case "policy check":
+    case "policy diff":
+    case "policy presets":
+    case "policy apply":
+    case "policy allow":
+    case "policy deny":
+    case "policy trust":
+    case "policy suggest":
+    case "blocked":
+    case "logs":
       return await performPolicy(command);
   }
 }
