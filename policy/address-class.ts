@@ -30,6 +30,15 @@ export function classifyAddress(address: Address): AddressClass {
   return { kind: "public" };
 }
 
+// What no name leads to, a private one neither: the box itself, the machine's secrets, many receivers or none.
+const NEVER_PINNED: ReadonlySet<string> = new Set(["cloud metadata", "loopback", "this network", "unspecified address", "multicast", "limited broadcast", "reserved"]);
+
+/** Tells whether a private host may lead to an address of this class; loopback, metadata and their like have to be listed themselves. */
+export function isPinnable(addressClass: AddressClass): boolean {
+  if (addressClass.kind === "public") return true;
+  return !SPECIAL_RANGES.some(({ name, range }) => range === addressClass.range && NEVER_PINNED.has(name));
+}
+
 /** Finds the special-purpose blocks that a range touches; an empty list means that it is wholly public. */
 export function specialRangesIn(range: Range): readonly (SpecialRange & { block: Range })[] {
   return specialRanges().filter(({ block }) => rangesOverlap(block, range));

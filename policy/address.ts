@@ -66,7 +66,7 @@ export function parseRange(text: string): Parsed<Range> {
 }
 
 /** Makes the block of this prefix length that holds `value`. */
-function rangeOf(family: Family, value: bigint, prefix: number): Range {
+export function rangeOf(family: Family, value: bigint, prefix: number): Range {
   const bits = addressBits(family);
   const base = truncate(family, value, prefix);
   const { text } = addressFromValue(family, base);

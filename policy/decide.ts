@@ -1,13 +1,14 @@
 import { rangeContains, type Address } from "./address.ts";
-import { classifyAddress } from "./address-class.ts";
+import { classifyAddress, isPinnable } from "./address-class.ts";
 import { renderComplaint } from "./errors.ts";
 import { parseHost, renderHost, type Host } from "./host-name.ts";
+import { openPorts } from "./open-ports.ts";
 import { quote } from "./parsed.ts";
 import type { Action, Policy, PolicyRule } from "./policy.ts";
 import type { Steps } from "./rule-slot.ts";
 
 /** Why a question was answered as it was; the words that logs, pages and error headers use. */
-type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
+export type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
 
 /**
  * What is asked. `host` is text as it came from outside, or already canonical. Without a port the
@@ -37,9 +38,11 @@ export type Decision = {
  * 2. The first rule that matches host and port (blocks, ordered rules, list, base) decides: a deny rule
  *    is `denied`, no rule is `not_allowed`. Patterns match names only, ranges match literals only.
  * 3. Where the name's address is known: a deny rule for that address ahead of the rule of step 2 is `denied`.
- * 4. A special-purpose address is `not_allowed_local`, unless it lies in `allowPrivate` or is itself
- *    listed. An address that was asked for literally was listed in step 2.
+ * 4. A special-purpose address is `not_allowed_local`, unless it lies in `allowPrivate`, is itself listed,
+ *    or the name is a private host on this port. An address that was asked for literally was listed in step 2.
  * 5. Otherwise `allowed`.
+ *
+ * Without a port the answer is `allowed` where it is so on some port, else that of the first port in question.
  */
 export function decide(policy: Policy, { host: given, port, address }: Question, steps?: Steps): Decision {
   if (typeof given !== "string") return decideHost({ policy, host: given, port, address }, steps);
@@ -59,10 +62,28 @@ function decideHost({ policy, host, port, address }: HostQuestion, steps: Steps 
     const nearest = other?.action === "allow" ? other : undefined;
     return { action: "deny", reason: "not_allowed", host: text, port, rule, nearest, detail: undefined };
   }
+  if (port === undefined && rule.action === "allow" && rule.ports !== "any" && (policy.deniesPorts || needsPorts(policy, address))) {
+    return decideOnPorts({ policy, host, port, address }, rule.ports);
+  }
   const answer = { host: text, port, rule, nearest: undefined, detail: undefined };
   if (rule.action === "deny") return { ...answer, action: "deny", reason: "denied" };
   if (address === undefined) return { ...answer, action: "allow", reason: "allowed" };
   return judgeAddress({ policy, host, port, address, answer });
+}
+
+/** Whether the answer for this address may differ from port to port. */
+function needsPorts(policy: Policy, address: Address | undefined): boolean {
+  if (address === undefined) return false;
+  return policy.find({ kind: "address", address }, undefined) !== undefined || classifyAddress(address).kind === "special";
+}
+
+/** Answers a question without a port by the open ports of the host; by `named` where none is open. */
+function decideOnPorts(question: HostQuestion, named: readonly number[]): Decision {
+  const open = openPorts(question.policy, question.host);
+  const answers = (open.length === 0 ? named : open).map((port) => decideHost({ ...question, port }, undefined));
+  const chosen = answers.find(({ action }) => action === "allow") ?? answers[0];
+  if (chosen === undefined) throw new Error("a rule without ports");
+  return { ...chosen, port: undefined };
 }
 
 type Judgement = {
@@ -79,9 +100,11 @@ function judgeAddress({ policy, host, port, address, answer }: Judgement): Decis
   if (literal?.action === "deny" && literal.index < answer.rule.index) {
     return { ...answer, rule: literal, action: "deny", reason: "denied", detail: `it leads to ${address.text}` };
   }
-  const listed = literal?.action === "allow" || policy.allowPrivate.some((range) => rangeContains(range, address));
   const addressClass = classifyAddress(address);
+  const listed = literal?.action === "allow" || policy.allowPrivate.some((range) => rangeContains(range, address));
   if (addressClass.kind === "public" || listed) return { ...answer, action: "allow", reason: "allowed" };
+  const isPrivate = host.kind === "name" && port !== undefined && policy.privatePorts.get(host.name)?.includes(port) === true;
+  if (isPrivate && isPinnable(addressClass)) return { ...answer, action: "allow", reason: "allowed" };
   return { ...answer, action: "deny", reason: "not_allowed_local", detail: `it leads to ${address.text}: ${addressClass.name} (${addressClass.range})` };
 }
 

@@ -1,6 +1,6 @@
 import type { PlacedWord } from "./allowlist-file.ts";
 import { MAX_GLOBS, parseBlock, removesEntry, renderBlock, type Block } from "./block.ts";
-import { checkCritical, type AgentCritical, type CriticalService } from "./critical-service.ts";
+import { checkCritical, judgeByEntries, type AgentCritical, type CriticalService } from "./critical-service.ts";
 import { parseEntry, renderEntry, renderTarget, type Entry } from "./entry.ts";
 import { ConfigError, renderPlace, type Complaint, type Place } from "./errors.ts";
 import { matchesPattern, wildcardSuffix, type Surface } from "./pattern.ts";
@@ -48,6 +48,14 @@ export const WILDCARD_PROBE = "agentbox-wildcard-probe";
  */
 export function buildEffectiveList(input: EffectiveListInput): EffectiveList {
   const complaints: Complaint[] = [];
+  const list = collectEntries(input, complaints);
+  const critical = checkCritical({ words: input.critical, label: "CRITICAL_SERVICES", agent: input.agent, judge: judgeByEntries(list), complaints });
+  if (complaints.length > 0) throw new ConfigError(complaints);
+  return { ...list, critical };
+}
+
+/** Computes (all sources) − (blocks) and adds what is wrong to `complaints`; critical services are not asked for. */
+export function collectEntries(input: Omit<EffectiveListInput, "critical" | "agent">, complaints: Complaint[]): Omit<EffectiveList, "critical"> {
   const merged = mergeEntries(input, complaints);
   const blocks = parseBlocks(input, complaints);
   const entries: EffectiveEntry[] = [];
@@ -57,10 +65,7 @@ export function buildEffectiveList(input: EffectiveListInput): EffectiveList {
     if (by === undefined) entries.push(entry);
     else removed.push({ ...entry, by });
   }
-  const list = { entries, removed, blocks };
-  const critical = checkCritical({ list, words: input.critical, agent: input.agent, complaints });
-  if (complaints.length > 0) throw new ConfigError(complaints);
-  return { ...list, critical };
+  return { entries, removed, blocks };
 }
 
 /** Tells whether an entry lets this canonical name through on this port (blocks are not asked: see `decide`). */
@@ -69,7 +74,7 @@ export function listsName({ entries }: Pick<EffectiveList, "entries">, name: str
 }
 
 /** The names to resolve for an entry: itself, or for a wildcard the apex and a probe below it; none for a range. */
-export function namesToResolve({ target }: Entry): readonly string[] {
+export function namesToResolve({ target }: Pick<Entry, "target">): readonly string[] {
   if (target.kind === "range") return [];
   if (target.pattern.kind === "exact") return [target.pattern.name];
   const suffix = wildcardSuffix(target.pattern);
@@ -84,7 +89,7 @@ export function renderOrigin({ label, place }: Origin): string {
   return place.file === label ? renderPlace({ file: place.file, ...(place.line === undefined ? {} : { line: place.line }) }) : `${label} (${renderPlace(place)})`;
 }
 
-function mergeEntries({ sources, isPublicSuffix }: EffectiveListInput, complaints: Complaint[]): readonly EffectiveEntry[] {
+function mergeEntries({ sources, isPublicSuffix }: Pick<EffectiveListInput, "sources" | "isPublicSuffix">, complaints: Complaint[]): readonly EffectiveEntry[] {
   const merged = new Map<string, { entry: Entry; origins: Origin[] }>();
   for (const { label, surface, words } of sources) {
     for (const word of words) {
@@ -104,7 +109,7 @@ function mergeEntries({ sources, isPublicSuffix }: EffectiveListInput, complaint
   return [...merged.values()].map(({ entry, origins }) => ({ entry, text: renderEntry(entry), origins }));
 }
 
-function parseBlocks({ blocks = [] }: EffectiveListInput, complaints: Complaint[]): readonly EffectiveBlock[] {
+function parseBlocks({ blocks = [] }: Pick<EffectiveListInput, "blocks">, complaints: Complaint[]): readonly EffectiveBlock[] {
   const found: EffectiveBlock[] = [];
   for (const { label, words } of blocks) {
     for (const word of words) {

@@ -1,5 +1,5 @@
 import type { Pattern } from "./pattern.ts";
-import { addToSlot, bestOf, NO_RULE, type Slot, type SlotRule, type Steps } from "./rule-slot.ts";
+import { addPorts, addToSlot, bestOf, NO_RULE, type Slot, type SlotRule, type Steps } from "./rule-slot.ts";
 
 type Node = {
   children: Map<string, Node> | undefined;
@@ -34,19 +34,30 @@ export class LabelTree {
    */
   find(name: string, port: number | undefined, steps?: Steps): number {
     let best = NO_RULE;
+    this.visit(name, (slot) => (best = bestOf(slot, port, best)), steps);
+    return best;
+  }
+
+  /** Adds every port that a matching rule names. */
+  collectPorts(name: string, ports: Set<number>, steps?: Steps): void {
+    this.visit(name, (slot) => addPorts(slot, ports), steps);
+  }
+
+  /** Shows the slots of every pattern that matches the name. */
+  private visit(name: string, see: (slot: Slot | undefined) => void, steps: Steps | undefined): void {
     let node: Node | undefined = this.root;
     let end = name.length;
     while (node !== undefined && end > 0) {
       if (steps !== undefined) steps.count += 1;
-      best = bestOf(node.below, port, best);
+      see(node.below);
       const dot = name.lastIndexOf(".", end - 1);
       node = node.children?.get(name.slice(dot + 1, end));
       end = dot;
     }
     // Left by the last label and not by a missing child: the whole name was consumed.
-    if (node === undefined) return best;
+    if (node === undefined) return;
     if (steps !== undefined) steps.count += 1;
-    return bestOf(node.exact, port, best);
+    see(node.exact);
   }
 
   private nodeFor(name: string): Node {

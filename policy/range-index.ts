@@ -1,5 +1,5 @@
 import { truncate, type Address, type Family, type Range } from "./address.ts";
-import { addToSlot, bestOf, NO_RULE, type Slot, type SlotRule, type Steps } from "./rule-slot.ts";
+import { addPorts, addToSlot, bestOf, NO_RULE, type Slot, type SlotRule, type Steps } from "./rule-slot.ts";
 
 type PrefixTable = { prefix: number; slots: Map<bigint, Slot> };
 
@@ -29,5 +29,13 @@ export class RangeIndex {
       best = bestOf(slots.get(truncate(address.family, address.value, prefix)), port, best);
     }
     return best;
+  }
+
+  /** Adds every port that a matching rule names. */
+  collectPorts(address: Address, ports: Set<number>, steps?: Steps): void {
+    for (const { prefix, slots } of this.tables[address.family]) {
+      if (steps !== undefined) steps.count += 1;
+      addPorts(slots.get(truncate(address.family, address.value, prefix)), ports);
+    }
   }
 }

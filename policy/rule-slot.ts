@@ -32,3 +32,9 @@ export function bestOf(slot: Slot | undefined, port: number | undefined, best: n
   if (port === undefined) return Math.min(best, slot.open);
   return Math.min(best, slot.any, slot.byPort?.get(port) ?? NO_RULE);
 }
+
+/** Adds every port that a rule of the slot names. */
+export function addPorts(slot: Slot | undefined, ports: Set<number>): void {
+  if (slot?.byPort === undefined) return;
+  for (const port of slot.byPort.keys()) ports.add(port);
+}

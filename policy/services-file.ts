@@ -1,14 +1,14 @@
 import { parseRange, type Range } from "./address.ts";
 import { parseAllowlistFile, type PlacedWord } from "./allowlist-file.ts";
 import { parseEntry } from "./entry.ts";
-import { ConfigError, type Complaint } from "./errors.ts";
+import { ConfigError, type Complaint, type Place } from "./errors.ts";
 import { quote } from "./parsed.ts";
 
 /** `allowlists/services.sh`: what every firewalled box may reach, and what must answer. */
 export type ServicesFile = { allowed: readonly PlacedWord[]; critical: readonly PlacedWord[] };
 
-/** `allowlists/github.sh`: GitHub's address blocks and the day they were taken. */
-export type GithubFile = { ranges: readonly Range[]; date: string };
+/** `allowlists/github.sh`: GitHub's address blocks, where each stands (by its canonical text), and the day they were taken. */
+export type GithubFile = { ranges: readonly Range[]; places: ReadonlyMap<string, Place>; date: string };
 
 /** Parses the text of `allowlists/services.sh`; entries are judged later, by `buildEffectiveList`. */
 export function parseServicesFile(file: string, text: string): ServicesFile {
@@ -27,18 +27,22 @@ export function parseGithubFile(file: string, text: string): GithubFile {
   const { arrays, scalars } = parseAllowlistFile(file, text, { arrays: ["GITHUB_RANGES"], scalars: ["GITHUB_RANGES_DATE"] });
   const complaints: Complaint[] = [];
   const ranges = new Map<string, Range>();
+  const places = new Map<string, Place>();
   for (const { text: word, place } of arrays.get("GITHUB_RANGES") ?? []) {
     const range = parseRange(word);
     if (!range.ok) complaints.push({ ...range.complaint, place });
     else if (range.value.prefix < 8) complaints.push({ what: `${quote(word)} is too large a block`, expected: "a prefix of at least /8", fix: "copy the blocks of the meta document", place });
-    else ranges.set(range.value.text, range.value);
+    else {
+      ranges.set(range.value.text, range.value);
+      places.set(range.value.text, place);
+    }
   }
   const date = scalars.get("GITHUB_RANGES_DATE");
   if (date !== undefined && !isDate(date.text)) {
     complaints.push({ what: `${quote(date.text)} is not a date`, expected: "YYYY-MM-DD", fix: "write the day the ranges were taken", place: date.place });
   }
   if (complaints.length > 0) throw new ConfigError(complaints);
-  return { ranges: [...ranges.values()], date: date?.text ?? "" };
+  return { ranges: [...ranges.values()], places, date: date?.text ?? "" };
 }
 
 /** Turns the failure to read a list into a mistake of the user: lists are there to be edited, and may get lost. */

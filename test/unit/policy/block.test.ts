@@ -25,7 +25,10 @@ describe("parseBlock", () => {
     ["a glob glued to a name", "*telemetry*", "*telemetry*"],
     ["a block of addresses", "10.0.0.0/8", "10.0.0.0/8"],
     ["a block that no allow entry may be", "0.0.0.0/0", "0.0.0.0/0"],
-    ["a glob over addresses", "10.0.*", "10.0.*"],
+    ["numbers of an address in front of a *, as a block", "10.0.*", "10.0.0.0/16"],
+    ["the same with a star for each number", "192.168.1.*", "192.168.1.0/24"],
+    ["one number", "10.*.*.*", "10.0.0.0/8"],
+    ["groups of IPv6", "2001:db8:*", "2001:db8::/32"],
     ["everything", "*", "*"],
   ])("reads %s", (_row, text, canonical) => {
     expect(renderBlock(block(text))).toBe(canonical);
@@ -35,6 +38,14 @@ describe("parseBlock", () => {
     ["ports", "chatgpt.com:443", "write chatgpt.com"],
     ["a URL", "https://chatgpt.com/x", "write chatgpt.com"],
     ["an empty entry", "", "remove it"],
+    ["a part of a number of an address", "10.1*", "CIDR block"],
+    ["a star in front of a number", "*.0.0.1", "CIDR block"],
+    ["a star between numbers", "10.*.0.1", "CIDR block"],
+    ["too many numbers", "10.0.0.0.*", "CIDR block"],
+    ["a number over 255", "300.*", "CIDR block"],
+    ["digits and stars alone", "*1*", "CIDR block"],
+    ["a part of a group of IPv6", "2001:db*", "CIDR block"],
+    ["a shortened IPv6 address with a star", "2001:db8::*", "CIDR block"],
   ])("refuses %s", (_row, text, corrected) => {
     const result = parseBlock(text);
     expect(!result.ok && result.complaint.fix).toContain(corrected);
@@ -51,6 +62,9 @@ describe("blocksHost", () => {
     ["* denies addresses too", "*", "192.0.2.1", true],
     ["a range denies its addresses", "192.0.2.0/24", "192.0.2.9", true],
     ["a range denies mapped addresses", "192.0.2.0/24", "[::ffff:192.0.2.9]", true],
+    ["a glob denies no address by its digits", "*1.com*", "11.0.0.1", false],
+    ["a glob with hexadecimal letters denies no address", "*a*", "2a00::1", false],
+    ["that glob denies names", "*a*", "a.com", true],
     ["a name pattern denies no address", "*.openai.com", "192.0.2.1", false],
   ])("%s", (_row, text, host, denied) => {
     expect(blocks(text, host)).toBe(denied);
@@ -65,6 +79,8 @@ describe("removesEntry", () => {
     ["not a wildcard that is wider", "chat.openai.com", "*.openai.com", false],
     ["a smaller block of addresses", "10.0.0.0/8", "10.1.0.0/16:22", true],
     ["not a larger block of addresses", "10.1.0.0/16", "10.0.0.0/8", false],
+    ["no block of addresses by a glob over names", "*a*", "[2a00::/19]:22", false],
+    ["every block of addresses by *", "*", "[2a00::/19]:22", true],
     ["a wildcard that a glob covers", "*openai*", "**.openai.com", true],
   ])("removes %s", (_row, text, entryText, removed) => {
     const entry = parseEntry(entryText, "allowlist-file");

@@ -25,7 +25,7 @@ function naiveFind(rules: readonly PolicyRule[], asked: Host, port: number | und
   return rules.find((candidate) => {
     const { match, ports, action } = candidate;
     if (!(ports === "any" || (port === undefined ? action === "allow" : ports.includes(port)))) return false;
-    if (match.kind === "glob") return matchesGlob(match.glob, asked.kind === "name" ? asked.name : asked.address.text);
+    if (match.kind === "glob") return match.glob === "*" || (asked.kind === "name" && matchesGlob(match.glob, asked.name));
     if (match.kind === "range") return asked.kind === "address" && rangeContains(match.range, asked.address);
     if (asked.kind === "address") return false;
     const labels = asked.name.split(".");
@@ -42,7 +42,7 @@ const label = fc.constantFrom("a", "b", "com");
 const name = fc.array(label, { minLength: 2, maxLength: 5 }).map((labels) => labels.join("."));
 const address = fc.constantFrom("11.0.2.1", "11.0.2.200", "11.1.0.7", "2001:db8::1", "2001:db8:1::1");
 const range = fc.constantFrom("11.0.2.0/24", "11.0.2.0/25", "11.0.2.1", "11.0.0.0/16", "2001:db8::/32", "2001:db8::1");
-const text = fc.oneof({ weight: 6, arbitrary: fc.tuple(fc.constantFrom("", "*.", "**."), name).map((parts) => parts.join("")) }, { weight: 2, arbitrary: range }, fc.constant("*"), fc.constantFrom("glob:a*com", "glob:*b.a*", "glob:11.0.2.*"));
+const text = fc.oneof({ weight: 6, arbitrary: fc.tuple(fc.constantFrom("", "*.", "**."), name).map((parts) => parts.join("")) }, { weight: 2, arbitrary: range }, fc.constant("*"), fc.constantFrom("glob:a*com", "glob:*b.a*", "glob:11.0.2.*", "glob:*"));
 const port = fc.constantFrom(22, 80, 443);
 const ports = fc.oneof(fc.constant<"any">("any"), fc.uniqueArray(port, { minLength: 1, maxLength: 2 }));
 const rules = fc.array(fc.tuple(fc.constantFrom<"allow" | "deny">("allow", "deny"), text, ports).map((parts) => rule(...parts)), { maxLength: 30 });
