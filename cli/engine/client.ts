@@ -12,6 +12,8 @@ type CallOptions = {
   signal?: AbortSignal | undefined;
   /** Called with each line of stdout and stderr while the call runs. */
   onLine?: (line: string) => void;
+  /** Text for the call's stdin, which is otherwise empty. */
+  input?: string;
   env?: Readonly<Record<string, string>>;
 };
 
@@ -61,10 +63,10 @@ export function createEngineClient(program: string): EngineClient {
 }
 
 async function callEngine(program: string, argv: readonly string[], options: CallOptions): Promise<EngineResult> {
-  const { timeoutMs = defaultTimeoutMs, signal, onLine, env = {} } = options;
+  const { timeoutMs = defaultTimeoutMs, signal, onLine, input, env = {} } = options;
   const child = execa(program, argv, {
     reject: false,
-    stdin: "ignore",
+    ...(input === undefined ? { stdin: "ignore" } : { input }),
     all: true,
     // Its own process group: the terminal's Ctrl-C reaches the command line only, which then tidies up in order.
     detached: true,
