@@ -1,5 +1,6 @@
 import { parseAddress } from "../policy/address.ts";
 import { isVariableName, parseBase as parseBaseWord, parsePackage as parsePackageWord, parsePortMapping as parsePortWord, type PortMapping } from "../policy/box-words.ts";
+import { ENFORCEMENTS, TOPOLOGIES } from "../policy/config-schema.ts";
 import { parseHostName } from "../policy/host-name.ts";
 import { type Parsed, parsed, quote, refused } from "../policy/parsed.ts";
 import type { HostAddress } from "./engine/container-plan.ts";
@@ -31,6 +32,23 @@ export function parseHostAddress(text: string): Parsed<HostAddress> {
   const address = parseAddress(word);
   if (!address.ok) return refused(`--add-host ${quote(text)}: ${quote(word)} is not an address`, expected);
   return parsed({ name: name.value, address: address.value.text });
+}
+
+export type Topology = (typeof TOPOLOGIES)[number];
+export type Enforcement = (typeof ENFORCEMENTS)[number];
+
+/** Parses the name of a topology. */
+export function parseTopology(text: string): Parsed<Topology> {
+  const topology = TOPOLOGIES.find((candidate) => candidate === text);
+  return topology === undefined ? refused(`--topology ${quote(text)} is not a topology`, TOPOLOGIES.join(" or ")) : parsed(topology);
+}
+
+/** Parses what the firewall is to decide by. */
+export function parseEnforcement(text: string): Parsed<Enforcement> {
+  const enforcement = ENFORCEMENTS.find((candidate) => candidate === text);
+  if (enforcement !== undefined) return parsed(enforcement);
+  if (text === "name") return refused("--enforcement name comes with a later version", ENFORCEMENTS.join(" or "));
+  return refused(`--enforcement ${quote(text)} is not an enforcement`, ENFORCEMENTS.join(" or "));
 }
 
 /** Parses the name of an engine. */

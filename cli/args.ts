@@ -3,7 +3,7 @@ import type { Parsed } from "../policy/parsed.ts";
 import { checkEnvironment, type SteeringVariables } from "./args-environment.ts";
 import type { OptionSpec, Verb } from "./args-options.ts";
 import { isAskingVerb, type PolicyCommand, readPolicyCommand } from "./args-policy.ts";
-import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseVariable } from "./args-values.ts";
+import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseEnforcement, parseTopology, parseVariable, type Enforcement, type Topology } from "./args-values.ts";
 import { findTopic, findVerb, readAgent, refuseLoginAlone, refusePolicyAlone, refuseStrayWords, renderHelpCall, type Topic } from "./args-verb.ts";
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
@@ -30,6 +30,8 @@ export type Options = {
   dns: string[];
   addHosts: HostAddress[];
   network: string | undefined;
+  topology: Topology | undefined;
+  enforcement: Enforcement | undefined;
   image: ImageWish;
 };
 
@@ -165,6 +167,8 @@ function readOptions(typed: readonly TypedOption[], agents: readonly string[], c
     dns: each("dns", parseResolver),
     addHosts: each("add-host", parseHostAddress),
     network: each("network", parseNetworkName)[0],
+    topology: each("topology", parseTopology)[0],
+    enforcement: each("enforcement", parseEnforcement)[0],
     image: {
       agents: has("agents") ? list.flatMap((word) => collect(parseAgentWord(word, agents), complaints)) : undefined,
       packages: has("package") ? values("package").filter((name) => name !== "none").flatMap((name) => collect(parsePackage(name), complaints)) : undefined,

@@ -1,12 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
+import { TOPOLOGIES } from "../../policy/config-schema.ts";
 import { engineKinds } from "../engine/engine.ts";
 import { writeWhole } from "./home.ts";
 import { ownerSchema } from "./owner.ts";
-
-export const topologies = ["container", "sidecar"] as const;
-export type Topology = (typeof topologies)[number];
 
 /** What a session writes down before it makes anything, so that another start can remove it all, and what is known of it afterwards. */
 const recordSchema = z.strictObject({
@@ -16,7 +14,7 @@ const recordSchema = z.strictObject({
   engine: z.enum(engineKinds),
   /** The container that the agent runs in. */
   container: z.string(),
-  topology: z.enum(topologies),
+  topology: z.enum(TOPOLOGIES),
   /** The container that holds the namespace; null where it is the agent's own. */
   holder: z.string().nullable(),
   firewall: z.boolean(),
