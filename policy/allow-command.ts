@@ -1,0 +1,76 @@
+import { classifyAddress, isPinnable } from "./address-class.ts";
+import type { Reason } from "./decide.ts";
+import { renderOrigin } from "./effective-list.ts";
+import { parseHost, type Host } from "./host-name.ts";
+import { quote } from "./parsed.ts";
+import { renderRule, type PolicyRule } from "./policy.ts";
+
+/** What was refused: a `Decision` fits. `rule` is the rule that denied, where there is one. */
+export type Refused = { host: string; port?: number | null | undefined; reason: Reason; rule?: PolicyRule | undefined };
+
+/** How to allow it: a command that a human may paste, or one sentence where no command can. */
+export type AllowAnswer = { command: string } | { advice: string };
+
+/** Port that an entry means when it names none. */
+const DEFAULT_PORT = 443;
+
+/**
+ * Works out the command that would allow what was refused. No command is offered for what a paste must
+ * not open: special-purpose addresses, names that lead there, and hosts that somebody blocked on purpose.
+ * The command holds canonical text only, so nothing that an agent asked for can act on a shell.
+ */
+export function renderAllowCommand({ host, port, reason, rule }: Refused): AllowAnswer {
+  if (reason === "allowed") return { advice: "it is allowed already" };
+  const parsedHost = parseHost(host);
+  if (!parsedHost.ok) return { advice: "no command allows a malformed host" };
+  if (reason === "denied") return { advice: adviseDenied(rule) };
+  if (reason === "not_allowed_local") return { advice: adviseLocal(host, port ?? undefined) };
+  const advice = adviseHost(parsedHost.value, port ?? undefined);
+  return advice === undefined ? { command: `agentbox policy allow ${renderArgument(parsedHost.value, port ?? undefined)}` } : { advice };
+}
+
+/** The command of an answer, and null where there is none: the `hint` of a decision record. */
+export function commandOf(answer: AllowAnswer): string | null {
+  return "command" in answer ? answer.command : null;
+}
+
+function adviseDenied(rule: PolicyRule | undefined): string {
+  if (rule === undefined) return "no command allows a malformed question";
+  const where = rule.origins.map((origin) => renderOrigin(origin)).join(", ");
+  const named = `${quote(rule.text)}${where === "" ? "" : ` (${where})`}`;
+  if (rule.tier === "block" && rule.ports === "any") return `remove the block ${named} first: a block wins over every allow`;
+  return `change the rule ${quote(renderRule(rule))}${where === "" ? "" : ` (${where})`}, or put an allow rule in front of it`;
+}
+
+function adviseLocal(host: string, port: number | undefined): string {
+  return `it leads to an address that is not on the internet; list the address in allow_private of [network], or the host in allow_hosts as ${tableForm(host, port ?? DEFAULT_PORT)}`;
+}
+
+/** Says why no command is offered for the host; undefined where one is. */
+function adviseHost(host: Host, port: number | undefined): string | undefined {
+  if (host.kind === "name") {
+    if (host.name.endsWith(".arpa")) return "names of addresses (reverse DNS) are not answered";
+    return host.name.includes(".") ? undefined : `a name without a dot is allowed in allow_hosts only, as ${tableForm(host.name, port ?? DEFAULT_PORT)}`;
+  }
+  const addressClass = classifyAddress(host.address);
+  if (addressClass.kind === "public") return undefined;
+  const { text } = host.address;
+  if (!isPinnable(addressClass)) return `${text} is ${addressClass.name}: nothing in a box should need it`;
+  return `${text} is ${addressClass.name}; list ${quote(renderTarget(host, port))} in allow_hosts if the box shall reach it`;
+}
+
+function tableForm(host: string, port: number): string {
+  return `{ host = ${quote(host)}, ports = [${port}], private = true }`;
+}
+
+function renderTarget(host: Host, port: number | undefined): string {
+  const text = host.kind === "name" ? host.name : host.address.text;
+  if (port === undefined || port === DEFAULT_PORT) return text;
+  return text.includes(":") ? `[${text}]:${port}` : `${text}:${port}`;
+}
+
+/** Brackets are patterns to some shells. */
+function renderArgument(host: Host, port: number | undefined): string {
+  const text = renderTarget(host, port);
+  return text.includes("[") ? `'${text}'` : text;
+}

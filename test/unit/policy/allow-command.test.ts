@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { commandOf, renderAllowCommand, type Refused } from "../../../policy/allow-command.ts";
+import { parseEntry } from "../../../policy/entry.ts";
+import type { PolicyRule } from "../../../policy/policy.ts";
+
+function deny(tier: "block" | "rules", ports: PolicyRule["ports"] = "any"): PolicyRule {
+  return { index: 0, tier, action: "deny", match: { kind: "glob", glob: "*.evil.*" }, ports, text: "*.evil.*", origins: [{ label: "c.toml", text: "*.evil.*", place: { file: "c.toml", line: 7 } }] };
+}
+
+describe("the command that would allow it", () => {
+  test.each<[string, Refused, string]>([
+    ["a name asked of the resolver", { host: "example.com", port: null, reason: "not_allowed" }, "agentbox policy allow example.com"],
+    ["a name on the usual port", { host: "example.com", port: 443, reason: "not_allowed" }, "agentbox policy allow example.com"],
+    ["a name on another port", { host: "example.com", port: 8443, reason: "not_allowed" }, "agentbox policy allow example.com:8443"],
+    ["a public address", { host: "140.82.112.3", port: 22, reason: "not_allowed" }, "agentbox policy allow 140.82.112.3:22"],
+    ["an IPv6 address, quoted for the shell", { host: "2606:50c0::1", port: 22, reason: "not_allowed" }, "agentbox policy allow '[2606:50c0::1]:22'"],
+    ["an IPv6 address without a port", { host: "2606:50c0::1", reason: "not_allowed" }, "agentbox policy allow 2606:50c0::1"],
+  ])("names %s", (_row, refused, command) => {
+    expect(renderAllowCommand(refused)).toEqual({ command });
+  });
+
+  test.each<[string, Refused, string]>([
+    ["a malformed host", { host: '"git hub"', reason: "denied" }, "malformed host"],
+    ["a malformed host that nothing denied", { host: "x;reboot", reason: "not_allowed" }, "malformed host"],
+    ["a malformed port", { host: "example.com", reason: "denied" }, "malformed question"],
+    ["a blocked host, but the block", { host: "a.evil.org", reason: "denied", rule: deny("block") }, 'remove the block "*.evil.*" (c.toml:7)'],
+    ["a host that a rule denies, but the rule", { host: "a.evil.org", reason: "denied", rule: deny("rules") }, 'change the rule "deny *.evil.*" (c.toml:7)'],
+    ["a port that was closed, but the rule", { host: "a.evil.org", port: 22, reason: "denied", rule: deny("block", [22]) }, 'change the rule "deny *.evil.*:22"'],
+    ["a name that leads inside", { host: "nas.example.com", port: 80, reason: "not_allowed_local" }, '{ host = "nas.example.com", ports = [80], private = true }'],
+    ["a dotless name", { host: "db", port: 5432, reason: "not_allowed" }, '{ host = "db", ports = [5432], private = true }'],
+    ["a private address", { host: "10.1.2.3", port: 5432, reason: "not_allowed" }, 'list "10.1.2.3:5432"'],
+    ["the metadata address", { host: "169.254.169.254", port: 80, reason: "not_allowed" }, "nothing in a box should need it"],
+    ["a reverse name", { host: "1.2.0.192.in-addr.arpa", reason: "not_allowed" }, "not answered"],
+    ["what is allowed", { host: "example.com", reason: "allowed" }, "allowed already"],
+  ])("is not offered for %s", (_row, refused, advice) => {
+    const answer = renderAllowCommand(refused);
+    expect("advice" in answer && answer.advice).toContain(advice);
+    expect(commandOf(answer)).toBeNull();
+  });
+
+  test("holds nothing that a shell would obey, whatever host an agent asks for", () => {
+    const hostile = fc.tuple(fc.string({ unit: "binary" }), fc.constantFrom("", "example.com", "$(id)", "`id`", ";id", "\n", "'", "[", "-x", "2606::1")).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(hostile, fc.option(fc.integer({ min: 1, max: 65_535 })), (host, port) => {
+        const command = commandOf(renderAllowCommand({ host, port, reason: "not_allowed" }));
+        expect(command ?? "agentbox policy allow x").toMatch(/^agentbox policy allow (?:[a-z0-9_:][a-z0-9._:-]*|'[[\]0-9a-f:]+')$/);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test("names an entry that the lists accept", () => {
+    for (const host of ["example.com", "140.82.112.3", "2606:50c0::1"]) {
+      const command = commandOf(renderAllowCommand({ host, port: 8443, reason: "not_allowed" })) ?? "";
+      const word = command.replace("agentbox policy allow ", "").replaceAll("'", "");
+      const entry = parseEntry(word, "list");
+      expect(entry.ok && entry.value.ports).toEqual([8443]);
+    }
+  });
+});
