@@ -148,6 +148,8 @@ describe("allow_private", () => {
   });
 });
 
+const load = (domain: string): Promise<BoxPolicy> => loadBoxPolicy({ document: { ...empty, rules: [allow(domain)] }, lists, now: 0 });
+
 describe("what a box resolves and needs", () => {
   test("names of lists and allow rules, wildcards by what the policy answers", () => {
     expect(build({ rules: [allow("*.a.com"), allow("**.b.com"), deny("c.com"), allow("c.com")] }).names).toEqual(["agentbox-wildcard-probe.a.com", "b.com", "agentbox-wildcard-probe.b.com", "api.anthropic.com", "github.com", "pypi.org"]);
@@ -175,7 +177,6 @@ describe("what a box resolves and needs", () => {
   });
 
   test("the table of public suffixes is not needed without wildcards, and used with them", async () => {
-    const load = (domain: string): Promise<BoxPolicy> => loadBoxPolicy({ document: { ...empty, rules: [allow(domain)] }, lists, now: 0 });
     expect((await load("example.com")).names).toContain("example.com");
     expect((await load("*.example.com")).names).toContain("agentbox-wildcard-probe.example.com");
     await expect(load("*.co.uk")).rejects.toThrow("opens every domain");
