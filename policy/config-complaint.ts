@@ -8,7 +8,7 @@ import { quote } from "./parsed.ts";
 type Issue = z.core.$ZodIssue;
 
 /** What a complaint needs to know of the file: its name, its text with places, and the keys that each table knows. */
-export type ComplaintContext = { file: string; toml: TomlText; keysAt(path: ConfigPath): readonly string[] };
+export type ComplaintContext = { file: string; toml: TomlText; keysAt: (path: ConfigPath) => readonly string[] };
 
 /** Keys that are known but not in this version. */
 const LATER: ReadonlyMap<string, string> = new Map([
@@ -54,7 +54,11 @@ function findMistakes(issue: Issue, base: ConfigPath, context: ComplaintContext)
       return [describeType(path, issue.expected, context)];
     case "invalid_value":
       return [describeValue(path, issue.values.map((value) => JSON.stringify(value)), context)];
-    default:
+    case "invalid_element":
+    case "invalid_format":
+    case "not_multiple_of":
+    case "too_big":
+    case "too_small":
       return [atValue(path, () => ({ what: `${renderPath(path)} is not right: ${issue.message}`, expected: EXPECTED.get(renderPath(path)) }), context)];
   }
 }

@@ -33,7 +33,7 @@ function show(text: string): string {
 }
 
 function measureWidth(text: string): number {
-  return [...text].reduce((sum, char) => sum + (WIDE.test(char) ? 2 : 1), 0);
+  return Array.from(text).reduce((sum, char) => sum + (WIDE.test(char) ? 2 : 1), 0);
 }
 
 // Judged by the words alone, since the text may not be TOML at all; too careful costs no more than an excerpt.

@@ -11,7 +11,7 @@ export type ParsedConfig = {
   text: string;
   config: Config;
   /** Where a value stands, or the nearest thing above it: `["network", "allow_hosts", 2]`. */
-  placeOf(path: ConfigPath): Place;
+  placeOf: (path: ConfigPath) => Place;
 };
 
 /**

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { AGENT_PROFILES } from "./agent-profile-data.ts";
-import { isVariableName, parseAgentWord, parseBase, parsePackage } from "./box-words.ts";
-import { addHostIssues, addressWord, agentWord, blockWord, criticalWord, judgedString, parseListEntry, plainText, portWord, privateRange, proxyUrl, ruleDomain, suggest, variableValue, workspacePath } from "./config-words.ts";
+import { isVariableName, parseBase, parsePackage } from "./box-words.ts";
+import { addHostIssues, addRuleIssues, addressWord, agentWord, blockWord, criticalWord, judgedString, parseListEntry, plainText, portWord, privateRange, proxyUrl, suggest, variableValue, workspacePath } from "./config-words.ts";
 import { parsed, quote, refused } from "./parsed.ts";
 import type { PublicSuffixTest } from "./wildcard-check.ts";
 
@@ -31,11 +30,13 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
     .check((context) => addHostIssues(context, isPublicSuffix));
   const presetId = judgedString((text) => (presets === undefined || presets.includes(text) ? parsed(text) : refused(`there is no preset ${quote(text)}`, presets.join(", "), suggest(text, presets))));
 
-  const rule = z.strictObject({
-    domain: ruleDomain.describe("A name, *.name (below it, without the name itself), **.name or *."),
-    action: z.enum(["allow", "deny"]),
-    ports: ports.optional().describe("80 and 443 when left out."),
-  });
+  const rule = z
+    .strictObject({
+      domain: z.string().describe("A name, *.name (below it, without the name itself), **.name or *."),
+      action: z.enum(["allow", "deny"]),
+      ports: ports.optional().describe("When left out, allow opens 80 and 443 (22 too for git hosts) and deny closes all."),
+    })
+    .check((context) => addRuleIssues(context, isPublicSuffix));
 
   const network = z.strictObject({
     mode: z.enum(MODES).optional().describe("none: no network. allowlist: the firewall, default of this table. full: no firewall."),
@@ -56,7 +57,7 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
   });
 
   const box = z.strictObject({
-    agent: agentWord.optional().describe("The agent that starts when none is named."),
+    agent: agentWord.optional().describe("The agent that starts when none is named: NAME or NAME@VERSION."),
     add_dirs: z.array(plainText).optional().describe("Further directories to mount, writable, at their own paths."),
     ports: z.array(portWord).optional().describe("Ports to publish: PORT, HOST:CONTAINER or ADDRESS:HOST:CONTAINER, with /udp for UDP."),
     env: z.record(z.string().check(judgeVariable), variableValue).optional().describe("Variables of the agent."),
@@ -71,7 +72,7 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
   const build = z.strictObject({
     ca_file: plainText.optional().describe("Certificates of a site's own authority, for build and box."),
     proxy: proxyUrl.optional().describe("The site's proxy for the build of the image, http://HOST:PORT."),
-    agents: z.array(judgedString((text) => parseAgentWord(text, AGENT_PROFILES.map(({ name }) => name)))).optional().describe("Agents in the image: NAME or NAME@VERSION."),
+    agents: z.array(agentWord).optional().describe("Agents in the image: NAME or NAME@VERSION."),
     packages: z.array(judgedString((text) => parsePackage(text))).optional().describe("Further Debian packages."),
     base: judgedString((text) => parseBase(text)).optional().describe("The image to build on, or local."),
   });

@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { parseAddress, parseRange } from "./address.ts";
-import { specialRangesIn } from "./address-class.ts";
+import { parseAddress } from "./address.ts";
 import { AGENT_PROFILES } from "./agent-profile-data.ts";
 import { parseBlock } from "./block.ts";
-import { parsePortMapping } from "./box-words.ts";
+import { parseAgentWord, parsePortMapping } from "./box-words.ts";
 import { parseEntry, parseTarget, renderEntry, type Entry } from "./entry.ts";
 import type { Complaint } from "./errors.ts";
 import { findNearest } from "./nearest.ts";
 import { parsed, quote, refused, type Parsed } from "./parsed.ts";
-import { parsePattern } from "./pattern.ts";
+import { parseOrderedRules } from "./ordered-rules.ts";
+import type { DocumentRule } from "./policy-document.ts";
+import { parseAllowPrivate, parsePrivateHosts } from "./private-host.ts";
 import { refuseOpenWildcard, type PublicSuffixTest } from "./wildcard-check.ts";
 
 const issueParams = z.object({ expected: z.string().optional(), fix: z.string().optional() });
@@ -37,7 +38,7 @@ export function parseListEntry(text: string, isPublicSuffix?: PublicSuffixTest):
 }
 
 /** An element of allow_hosts in its long form. */
-export type HostTable = { host: string; ports?: number[] | undefined; protocol?: "tcp" | undefined; private?: boolean | undefined };
+type HostTable = { host: string; ports?: number[] | undefined; protocol?: "tcp" | undefined; private?: boolean | undefined };
 
 /** Parses the long form of an element of allow_hosts and returns the same entry as a word, in canonical form. Not for `private`. */
 export function renderHostTable({ host, ports, protocol }: HostTable, isPublicSuffix?: PublicSuffixTest): Parsed<string> {
@@ -49,22 +50,10 @@ export function renderHostTable({ host, ports, protocol }: HostTable, isPublicSu
   return entry.ok ? parsed(word) : entry;
 }
 
-/** Judges a host whose private addresses are to be opened: a plain name, with a dot or without. */
-export function parsePrivateHost(host: string): Parsed<string> {
-  const what = `${quote(host)} cannot be private = true`;
-  if (host.includes("*")) return refused(what, "one name, without a wildcard", "name each host");
-  const target = parseTarget(host, "list");
-  if (target.ok && target.value.kind === "range") return refused(what, "a name; an address needs no more than an entry of its own", `write "${target.value.range.text}:PORT"`);
-  // Dotless names are what this form is for; the pattern's parser takes them with a domain behind.
-  const name = parsePattern(host.includes(".") ? host : `${host}.local`, "list");
-  if (!name.ok) return /:[0-9,]+$/.test(host) ? refused(`${quote(host)} names ports`, "a host alone", "write them as ports = [5432]") : name;
-  return parsed(host);
-}
-
 /** Judges the long form of a host as a whole, with the issue at the key that has to change. */
 export function addHostIssues(context: z.core.ParsePayload<HostTable>, isPublicSuffix?: PublicSuffixTest): void {
   const { value } = context;
-  const result = value.private === true ? parsePrivateHost(value.host) : renderHostTable(value, isPublicSuffix);
+  const result = value.private === true ? judgePrivate(value.host) : renderHostTable(value, isPublicSuffix);
   const add = (key: string, { what: message, expected, fix }: Complaint): void => {
     context.issues.push({ code: "custom", input: value, message, path: [key], params: { expected, fix } });
   };
@@ -72,8 +61,21 @@ export function addHostIssues(context: z.core.ParsePayload<HostTable>, isPublicS
   if (value.private === true && value.ports === undefined) add("private", { what: `${quote(value.host)} has private = true and no ports`, expected: "the ports that are needed", fix: "add ports = [5432]" });
 }
 
-export function sortPorts(ports: readonly number[]): number[] {
+function sortPorts(ports: readonly number[]): number[] {
   return [...new Set(ports)].toSorted((a, b) => a - b);
+}
+
+function judgePrivate(host: string): Parsed<string> {
+  const [complaint] = parsePrivateHosts([{ host, ports: [443] }]).complaints;
+  return complaint === undefined ? parsed(host) : refused(complaint.what, complaint.expected, complaint.fix);
+}
+
+/** Judges an ordered rule; its ports are judged by their own schema. */
+export function addRuleIssues(context: z.core.ParsePayload<Omit<DocumentRule, "place">>, isPublicSuffix: PublicSuffixTest = () => false): void {
+  const { value } = context;
+  for (const { what: message, expected, fix } of parseOrderedRules([value], isPublicSuffix).complaints) {
+    context.issues.push({ code: "custom", input: value, message, path: ["domain"], params: { expected, fix } });
+  }
 }
 
 /** A text that is passed on: to the disk, the engine or the agent. None of them takes NUL. */
@@ -99,26 +101,18 @@ export const proxyUrl = judgedString((text) => {
   return plain ? parsed(text) : refused("this is not the address of a proxy", "http://HOST:PORT");
 });
 
-export const blockWord = judgedString(parseBlock);
-export const ruleDomain = judgedString((text) => parsePattern(text, "rules"));
+export const blockWord = judgedString((text) => parseBlock(text));
 export const addressWord = judgedString((text) => {
   const address = parseAddress(text);
   return address.ok ? address : refused(`${quote(text)} is not an address`, "the IP address of a resolver, such as 9.9.9.9");
 });
-export const portWord = judgedString(parsePortMapping);
-export const agentWord = judgedString((text) => {
-  const names = AGENT_PROFILES.map(({ name }) => name);
-  return names.includes(text) ? parsed(text) : refused(`there is no agent ${quote(text)}`, names.join(", "), suggest(text, names));
-});
+export const portWord = judgedString((text) => parsePortMapping(text));
+export const agentWord = judgedString((text) => parseAgentWord(text, AGENT_PROFILES.map(({ name }) => name)));
 
-/** `allow_private`: blocks of special-purpose addresses, none so large that it also opens what no one means. */
+/** `allow_private`: blocks of special-purpose addresses. */
 export const privateRange = judgedString((text) => {
-  const range = parseRange(text);
-  if (!range.ok) return range;
-  const minimum = range.value.family === 4 ? 8 : 7;
-  if (range.value.prefix < minimum) return refused(`${quote(text)} is too large a block`, `a prefix of at least /${minimum}`, "list the blocks of your own network, such as 10.0.0.0/8");
-  if (specialRangesIn(range.value).length > 0) return range;
-  return refused(`${quote(text)} is public`, "a block of private or other special-purpose addresses", "remove it: allowed names may lead to public addresses anyway");
+  const [complaint] = parseAllowPrivate([{ text }]).complaints;
+  return complaint === undefined ? parsed(text) : refused(complaint.what, complaint.expected, complaint.fix);
 });
 
 /** A service whose name must resolve and answer before the agent starts. */
