@@ -89,8 +89,8 @@ async function performPolicy(command: PolicyCommand): Promise<number> {
 
 async function performBox(command: Extract<Command, { verb: "start" | "login" | "shell" | "run" }>): Promise<number> {
   const host = describeHost();
-  const { requestBox } = await import("./commands/start.ts");
-  const request = requestBox(command);
+  const { settleRequest } = await import("./session/settle-request.ts");
+  const request = await settleRequest(host, command, undefined);
   if (command.options.dryRun) {
     const { dryRun } = await import("./commands/dry-run.ts");
     await print(escapeUnseen(await dryRun(host, request, { report: () => {}, close: async () => {} })));

@@ -10,7 +10,7 @@ import type { Host } from "../host.ts";
 import { nameImage } from "../image/ensure-image.ts";
 import { readImageSettings } from "../image/settings.ts";
 import { isGone, parseOwner } from "../session/owner.ts";
-import { chooseUser } from "../session/prepare.ts";
+import { chooseUser } from "../session/box-user.ts";
 import { sweepSessions } from "../session/sweep.ts";
 import { readSite } from "./site.ts";
 

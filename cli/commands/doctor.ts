@@ -10,8 +10,8 @@ import type { Host } from "../host.ts";
 import { nameImage } from "../image/ensure-image.ts";
 import { changeImageSettings, readImageSettings } from "../image/settings.ts";
 import { isGone } from "../session/owner.ts";
-import { chooseUser } from "../session/prepare.ts";
-import { readSessions } from "../session/session.ts";
+import { chooseUser } from "../session/box-user.ts";
+import { readSessions } from "../session/session-record.ts";
 import { readSite } from "./site.ts";
 
 /** One thing that was looked at. A `note` is worth knowing and stops nothing. */
@@ -94,7 +94,7 @@ async function examineRoom(host: Host): Promise<Finding[]> {
 }
 
 async function examineSessions(host: Host): Promise<Finding[]> {
-  const sessions = await readSessions(host.agentboxHome);
+  const sessions = (await readSessions(host.agentboxHome)).filter(({ record }) => record.ended === null);
   const gone = await Promise.all(sessions.map(({ record }) => isGone(record.owner)));
   const killed = gone.filter(Boolean).length;
   const running = sessions.length - killed;

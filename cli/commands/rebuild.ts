@@ -6,7 +6,7 @@ import { checkAllowlists } from "../session/allowlist.ts";
 import { makePrivateDirectory } from "../session/home.ts";
 import { listenForSignals } from "../session/interruption.ts";
 import type { BoxEdge } from "../session/plan-box.ts";
-import { chooseUser } from "../session/prepare.ts";
+import { chooseUser } from "../session/box-user.ts";
 import { reportStep } from "../ui/report.ts";
 import { readSite } from "./site.ts";
 

@@ -1,18 +1,19 @@
 import { type AgentProfile, DEFAULT_AGENT, findAgentProfile } from "../../policy/agent-profile.ts";
 import type { Command } from "../args.ts";
-import type { BoxRequest } from "../session/prepare.ts";
+import type { AgentWord } from "../args-values.ts";
+import type { TypedRequest } from "../session/prepare.ts";
 
-type BoxCommand = Extract<Command, { verb: "start" | "login" | "shell" | "run" }>;
+export type BoxCommand = Extract<Command, { verb: "start" | "login" | "shell" | "run" }>;
 
 /** Login shell of a box: reads the profile, so that PATH and history are set up. */
 const loginShell = ["/bin/bash", "-l"];
 
-/** Works out what a command line wants to run in a box. */
-export function requestBox(command: BoxCommand): BoxRequest {
+/** Works out what a command line wants to run in a box; `preferred` is the agent that starts when none is named. */
+export function requestBox(command: BoxCommand, preferred: AgentWord | undefined): TypedRequest {
   const { options } = command;
   switch (command.verb) {
     case "start": {
-      const agent = command.agent ?? { name: DEFAULT_AGENT, version: undefined };
+      const agent = command.agent ?? preferred ?? { name: DEFAULT_AGENT, version: undefined };
       const profile = findAgentProfile(agent.name);
       return { profile, agent, renderCommand: (firewall) => renderAgentCommand(profile, firewall, command.args), admin: false, callback: undefined, options };
     }
@@ -34,6 +35,6 @@ function renderAgentCommand(profile: AgentProfile, firewall: boolean, args: read
   return [...profile.command, ...profile.fullPermissionArgs, ...(firewall ? profile.firewalledArgs : []), ...args];
 }
 
-function requestShell(command: readonly string[]): Omit<BoxRequest, "admin" | "options"> {
+function requestShell(command: readonly string[]): Omit<TypedRequest, "admin" | "options"> {
   return { profile: findAgentProfile("shell"), agent: undefined, renderCommand: () => [...command], callback: undefined };
 }

@@ -11,24 +11,30 @@ export function renderCreateArgv(plan: ContainerPlan, engine: EngineTraits): str
     plan.name,
     // The image was built just now or is there; a registry never gets to answer for it.
     ...["--pull", "never"],
-    ...(plan.terminal ? ["--interactive", "--tty"] : ["--interactive"]),
+    ...renderStreams(plan),
     ...renderLabels(plan),
     ...renderSecurity(plan, engine),
-    ...renderProcess(engine),
+    ...renderProcess(plan, engine),
     ...renderEnvironment(plan),
-    ...renderNetwork(plan),
+    ...renderNetwork(plan, engine),
     ...renderMounts(plan, engine),
     plan.image,
   ];
 }
 
-function renderLabels({ session, owner, project }: ContainerPlan): string[] {
-  const labels = { session, owner, project };
+/** Nobody speaks to a holder. */
+function renderStreams({ role, terminal }: ContainerPlan): string[] {
+  if (role === "holder") return [];
+  return terminal ? ["--interactive", "--tty"] : ["--interactive"];
+}
+
+function renderLabels({ session, owner, project, role }: ContainerPlan): string[] {
+  const labels = { session, owner, project, role };
   return Object.entries(labels).flatMap(([key, value]) => ["--label", `agentbox.${key}=${value}`]);
 }
 
 function renderSecurity(plan: ContainerPlan, engine: EngineTraits): string[] {
-  const capabilities = plan.firewall ? [...firewallCapabilities, ...baseCapabilities] : baseCapabilities;
+  const capabilities = listCapabilities(plan);
   return [
     ...["--cap-drop", "ALL"],
     ...capabilities.flatMap((capability) => ["--cap-add", capability]),
@@ -37,16 +43,23 @@ function renderSecurity(plan: ContainerPlan, engine: EngineTraits): string[] {
     // Relabelling the user's project would change it on the host; the label check is switched off instead.
     ...(engine.selinux ? ["--security-opt", "label=disable"] : []),
     // Rootless Podman gives the box the user's own id, so files in the project keep their owner.
-    ...(engine.kind === "podman" && engine.rootless ? ["--userns", "keep-id"] : []),
-    ...["--user", "0:0"],
+    ...(engine.kind === "podman" && engine.rootless ? ["--userns", plan.network.kind === "container" ? `container:${plan.network.name}` : "keep-id"] : []),
+    ...["--user", `${plan.user.uid}:${plan.user.gid}`],
     "--read-only",
     ...["--pids-limit", String(pidsLimit)],
   ];
 }
 
-function renderProcess({ hostOptions }: EngineTraits): string[] {
+function listCapabilities({ role, firewall }: ContainerPlan): readonly string[] {
+  if (role === "agent") return [];
+  return firewall ? [...firewallCapabilities, ...baseCapabilities] : baseCapabilities;
+}
+
+function renderProcess({ memory, cpus }: ContainerPlan, { hostOptions }: EngineTraits): string[] {
   return [
     ...hostOptions,
+    ...(memory === undefined ? [] : ["--memory", memory]),
+    ...(cpus === undefined ? [] : ["--cpus", String(cpus)]),
     // Reaps orphans and forwards signals to the agent.
     "--init",
     ...["--restart", "no"],
@@ -61,17 +74,25 @@ function renderEnvironment({ firewall, jsonLog }: ContainerPlan): string[] {
   return ["--env", `AGENTBOX_FIREWALL=${firewall ? "1" : "0"}`, ...(jsonLog ? ["--env", "AGENTBOX_LOG=json"] : [])];
 }
 
-function renderNetwork({ network, dns, addHosts, ports }: ContainerPlan): string[] {
+function renderNetwork({ network, firewall, dns, addHosts, ports }: ContainerPlan, engine: EngineTraits): string[] {
+  // Host name, hosts file, resolvers and ports belong to the namespace; engines refuse them beside another container's.
+  if (network.kind === "container") return ["--network", `container:${network.name}`];
   const hosts = addHosts.flatMap(({ name, address }) => ["--add-host", `${name}:${address}`]);
   if (network.kind === "none") return ["--hostname", "agentbox", "--network", "none", ...hosts];
   return [
     ...["--hostname", "agentbox"],
     ...["--network", network.name],
+    ...(firewall ? renderPort53(engine) : []),
     ...(network.disableIpv6 ? ["--sysctl", "net.ipv6.conf.all.disable_ipv6=1"] : []),
     ...dns.flatMap((address) => ["--dns", address]),
     ...hosts,
     ...ports.flatMap((port) => ["--publish", renderPort(port)]),
   ];
+}
+
+/** The box's own resolver binds port 53 without the capability for it; Docker allows that by itself where it is root. */
+function renderPort53({ kind, rootless }: EngineTraits): string[] {
+  return kind === "docker" && !rootless ? [] : ["--sysctl", "net.ipv4.ip_unprivileged_port_start=0"];
 }
 
 /** Renders `ADDRESS:HOST:CONTAINER`, with `/udp` where it is not TCP. */

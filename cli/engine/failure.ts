@@ -13,7 +13,8 @@ const knownCauses: readonly KnownCause[] = [
   { pattern: /bind source path does not exist|mounts denied|not shared/i, fix: "share the directory with the engine (Docker Desktop: Settings, Resources, File sharing)" },
   { pattern: /no space left/i, fix: "free disk space: `agentbox cleanup`, then the engine's own `system prune`" },
   { pattern: /setting rlimit/i, fix: "raise the limits of this shell (ulimit -Hn, ulimit -Hu), or start the engine as a service" },
-  { pattern: /sysctl/i, fix: "the engine may not set net.ipv6.conf.all.disable_ipv6; use a network with IPv6, or a newer engine" },
+  { pattern: /sysctl.*disable_ipv6/i, fix: "the engine may not set net.ipv6.conf.all.disable_ipv6; use a network with IPv6, or a newer engine" },
+  { pattern: /sysctl/i, fix: "the engine may not set what the box's own resolver needs; use a newer engine" },
   { pattern: /operation not permitted|permission denied/i, fix: "the engine withholds a right that the box needs; `agentbox doctor` says which" },
 ];
 

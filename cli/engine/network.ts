@@ -3,7 +3,7 @@ import { EngineError, UsageError } from "../../policy/errors.ts";
 import type { Engine } from "./engine.ts";
 
 /** What a box needs to know of the network it joins. Addresses are canonical text. */
-export type NetworkFacts = { name: string; ipv6: boolean; gateways: readonly string[] };
+export type NetworkFacts = { name: string; ipv6: boolean; gateways: readonly string[]; subnets: readonly string[] };
 
 const dockerNetwork = z.array(
   z.object({
@@ -36,23 +36,26 @@ export async function inspectNetwork(engine: Engine, name: string): Promise<Netw
       fix: `create one with \`${engine.kind} network create NAME\``,
     });
   }
-  return { name, ipv6: network.ipv6, gateways: network.gateways };
+  return { name, ipv6: network.ipv6, gateways: network.gateways, subnets: network.subnets };
 }
 
-type NetworkAnswer = { driver: string; ipv6: boolean; gateways: string[] };
+type NetworkAnswer = { driver: string; ipv6: boolean; gateways: string[]; subnets: string[] };
 
 function readDockerNetwork(text: string): NetworkAnswer | undefined {
   const [network] = dockerNetwork.safeParse(JSON.parse(text)).data ?? [];
   if (network === undefined) return undefined;
-  const gateways = (network.IPAM.Config ?? []).map(({ Gateway, Subnet }) => Gateway ?? firstAddress(Subnet));
-  return { driver: network.Driver, ipv6: network.EnableIPv6, gateways: keepAddresses(gateways) };
+  const config = network.IPAM.Config ?? [];
+  const gateways = config.map(({ Gateway, Subnet }) => Gateway ?? firstAddress(Subnet));
+  const subnets = config.flatMap(({ Subnet }) => Subnet ?? []);
+  return { driver: network.Driver, ipv6: network.EnableIPv6, gateways: keepAddresses(gateways), subnets };
 }
 
 function readPodmanNetwork(text: string): NetworkAnswer | undefined {
   const [network] = podmanNetwork.safeParse(JSON.parse(text)).data ?? [];
   if (network === undefined) return undefined;
-  const gateways = (network.subnets ?? []).map(({ gateway, subnet }) => gateway ?? firstAddress(subnet));
-  return { driver: network.driver, ipv6: network.ipv6_enabled, gateways: keepAddresses(gateways) };
+  const subnets = network.subnets ?? [];
+  const gateways = subnets.map(({ gateway, subnet }) => gateway ?? firstAddress(subnet));
+  return { driver: network.driver, ipv6: network.ipv6_enabled, gateways: keepAddresses(gateways), subnets: subnets.map(({ subnet }) => subnet) };
 }
 
 /** Docker leaves the gateway of its default bridge out until it has been used; it is the subnet's first address. */

@@ -43,6 +43,12 @@ export function planSiteProxy({ hostEnv, firewall, boxEnv }: SiteProxyQuery): Si
   };
 }
 
+/** The environment of a build whose proxy a configuration names. */
+export function withBuildProxy(hostEnv: NodeJS.ProcessEnv, proxy: string | undefined): NodeJS.ProcessEnv {
+  if (proxy === undefined) return hostEnv;
+  return { ...hostEnv, http_proxy: proxy, https_proxy: proxy };
+}
+
 function checkBoxProxy(name: string, boxEnv: Readonly<Record<string, string>>): Complaint[] {
   return [name, name.toLowerCase()].flatMap((variant) => {
     const value = boxEnv[variant];

@@ -1,22 +1,27 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { type AgentProfile, findAgentProfile } from "../../policy/agent-profile.ts";
-import { buildEffectiveList, type EffectiveList } from "../../policy/effective-list.ts";
+import { type BoxPolicy, loadBoxPolicy } from "../../policy/box-policy.ts";
 import { type Complaint, ConfigError } from "../../policy/errors.ts";
+import { emptyDocument, type ListTexts, type PolicyDocument } from "../../policy/policy-document.ts";
 import { parsePreset } from "../../policy/preset.ts";
-import { parseGithubFile, parseServicesFile, refuseUnreadable } from "../../policy/services-file.ts";
-import { loadPublicSuffixTest } from "../../policy/wildcard-check.ts";
+import { refuseUnreadable } from "../../policy/services-file.ts";
 
 const servicesFile = "allowlists/services.sh";
 const githubFile = "allowlists/github.sh";
 const presetDirectory = "allowlists/presets";
 
+/** Reads the lists that the image carries, from the same files. Throws ConfigError for each that cannot be read. */
+export async function readListTexts(root: string): Promise<ListTexts> {
+  const [services, github] = await readAll([() => readList(root, servicesFile), () => readList(root, githubFile)]);
+  return { services: services ?? "", github: github ?? "" };
+}
+
 /**
- * Works out the effective allowlist by the same code as the box does, from the files that the image
+ * Works out the policy of a box by the same code as the box does, from the files that the image
  * carries. Throws ConfigError with every mistake in them, so that none shows only after a build.
  */
-export async function readEffectiveList(root: string, profile: AgentProfile): Promise<EffectiveList> {
-  return await readAll(() => readServices(root, profile), [() => readGithub(root)]);
+export async function readBoxPolicy(root: string, document: PolicyDocument): Promise<BoxPolicy> {
+  return await loadBoxPolicy({ document, lists: await readListTexts(root), now: Date.now() });
 }
 
 /** Reads all lists of the installation, presets as well. Throws ConfigError with every mistake in them. */
@@ -26,26 +31,7 @@ export async function checkAllowlists(root: string): Promise<void> {
     const file = `${presetDirectory}/${name}`;
     return parsePreset(path.basename(name, ".sh"), file, await readList(root, file));
   });
-  await readAll(() => readServices(root, findAgentProfile("shell")), [() => readGithub(root), ...presets]);
-}
-
-async function readServices(root: string, profile: AgentProfile): Promise<EffectiveList> {
-  const services = parseServicesFile(servicesFile, await readList(root, servicesFile));
-  const agentWords = profile.hosts.map(({ entry }) => ({ text: entry }));
-  const isPublicSuffix = await loadPublicSuffixTest([...services.allowed, ...agentWords].map(({ text }) => text));
-  return buildEffectiveList({
-    sources: [
-      { label: servicesFile, surface: "allowlist-file", words: services.allowed },
-      { label: `agent ${profile.name}`, surface: "allowlist-file", words: agentWords },
-    ],
-    critical: services.critical,
-    agent: { name: profile.name, critical: profile.critical },
-    isPublicSuffix,
-  });
-}
-
-async function readGithub(root: string): Promise<void> {
-  parseGithubFile(githubFile, await readList(root, githubFile));
+  await readAll<unknown>([() => readBoxPolicy(root, emptyDocument({ name: "shell", hosts: [], critical: null })), ...presets]);
 }
 
 async function readList(root: string, file: string): Promise<string> {
@@ -56,20 +42,18 @@ async function readList(root: string, file: string): Promise<string> {
   }
 }
 
-/** Runs every reader and returns what the first one read; the mistakes of all of them are one ConfigError. */
-async function readAll<T>(first: () => Promise<T>, others: readonly (() => Promise<unknown>)[]): Promise<T> {
+/** Runs every reader and returns what they read; the mistakes of all of them are one ConfigError. */
+async function readAll<T>(readers: readonly (() => Promise<T>)[]): Promise<T[]> {
   const complaints: Complaint[] = [];
-  const attempt = async <R>(read: () => Promise<R>): Promise<R | undefined> => {
+  const values: T[] = [];
+  for (const read of readers) {
     try {
-      return await read();
+      values.push(await read());
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       complaints.push(...error.complaints);
-      return undefined;
     }
-  };
-  const value = await attempt(first);
-  for (const other of others) await attempt(other);
-  if (value === undefined || complaints.length > 0) throw new ConfigError(complaints);
-  return value;
+  }
+  if (complaints.length > 0) throw new ConfigError(complaints);
+  return values;
 }

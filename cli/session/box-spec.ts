@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../policy/agent-profile.ts";
 import type { BoxSpec, MountedPath } from "../../policy/box-spec.ts";
-import { emptyDocument } from "../../policy/policy-document.ts";
+import type { PolicyDocument } from "../../policy/policy-document.ts";
 import type { PortMapping } from "../engine/container-plan.ts";
 import { BOX_HOME } from "../workspace/box-paths.ts";
 import type { NetworkDecision } from "./firewall-switch.ts";
@@ -8,6 +8,7 @@ import type { NetworkDecision } from "./firewall-switch.ts";
 export type BoxSpecInput = {
   session: string;
   profile: AgentProfile;
+  document: PolicyDocument;
   network: Pick<NetworkDecision, "firewall" | "mode">;
   user: { uid: number; gid: number };
   admin: boolean;
@@ -21,16 +22,16 @@ export type BoxSpecInput = {
   mounts: readonly MountedPath[] | undefined;
 };
 
-/** Puts together what the entrypoint is told. */
+/** Puts together what the entrypoint of a box that is one container is told. */
 export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
-  const { session, profile, network, user, admin, command, project, env, upstreams, gateways, ports, mounts } = input;
+  const { session, profile, document, network, user, admin, command, project, env, upstreams, gateways, ports, mounts } = input;
   return {
     version: 2,
     session,
     firewall: network.firewall,
     mode: network.mode,
     role: "box",
-    policy: emptyDocument({ name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical }),
+    policy: document,
     user: { ...user, home: BOX_HOME },
     admin,
     command: [...command],

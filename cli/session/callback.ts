@@ -12,18 +12,25 @@ socket.on("error", () => process.exit(1));
 socket.on("close", () => process.exit());
 `;
 
-export type CallbackRelay = { engine: Engine; container: string; port: number; user: Ids };
+export type CallbackRelay = {
+  engine: Engine;
+  container: string;
+  port: number;
+  user: Ids;
+  /** The container has no capability to give up, nor to change its user with. */
+  joined: boolean;
+};
 
 /**
  * Lets a browser on the host reach an agent's sign-in server, which listens on the box's loopback only,
  * where a published port does not arrive. Opens nothing in the box's firewall. Returns what ends it.
  */
-export async function relayCallback({ engine, container, port, user }: CallbackRelay): Promise<() => void> {
+export async function relayCallback({ engine, container, port, user, joined }: CallbackRelay): Promise<() => void> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    const relay = engine.client.pipe(["exec", "--interactive", "--user", "0:0", container, ...renderRelay(user, port)]);
+    const relay = engine.client.pipe(["exec", "--interactive", "--user", joined ? `${user.uid}:${user.gid}` : "0:0", container, ...(joined ? [] : dropPrivileges(user)), ...renderRelay(port)]);
     socket.pipe(relay.stdin);
     relay.stdout.pipe(socket);
     socket.on("error", relay.end);
@@ -48,6 +55,6 @@ export async function relayCallback({ engine, container, port, user }: CallbackR
  * The relay goes through the privilege step like the agent: the engine would give it the box's capabilities.
  * Without the last option a signal from a process of the same uid opens Node's inspector, and with it the relay.
  */
-function renderRelay(user: Ids, port: number): string[] {
-  return [...dropPrivileges(user), "/usr/bin/env", "--ignore-environment", "/usr/local/bin/node", "--disable-sigusr1", "-e", relayProgram, String(port)];
+function renderRelay(port: number): string[] {
+  return ["/usr/bin/env", "--ignore-environment", "/usr/local/bin/node", "--disable-sigusr1", "-e", relayProgram, String(port)];
 }

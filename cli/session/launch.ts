@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import type { BootEvent } from "../../policy/boot-event.ts";
 import { EngineError, FirewallError } from "../../policy/errors.ts";
 import { attachTerminal } from "../engine/attach.ts";
 import { readContainerState, startContainer, waitForContainer } from "../engine/containers.ts";
@@ -6,6 +7,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Screen } from "../ui/screen.ts";
 import type { Session } from "./session.ts";
 import { followProgress } from "./progress.ts";
+import type { VisibleDirectory } from "./visible-directory.ts";
 
 export type Launch = { engine: Engine; session: Session; screen: Screen; signal: AbortSignal };
 
@@ -32,24 +34,27 @@ export async function launchOnTerminal({ engine, session, screen, signal }: Laun
   signal.throwIfAborted();
   await startContainer(engine, container);
   signal.throwIfAborted();
-  await awaitReady({ engine, session, screen, signal });
+  await awaitReady({ engine, container, visible: session.box, signal, report: screen.report });
   await screen.close();
   signal.throwIfAborted();
   await attachTerminal(engine, container, async () => {
     // A box that is to end gets no agent; its end also ends the engine's client, which has the terminal.
-    if (!signal.aborted) await rm(session.launchDirectory, { recursive: true, force: true });
+    if (!signal.aborted) await rm(session.box.launch, { recursive: true, force: true });
   });
 }
 
-async function awaitReady({ engine, session, screen, signal }: Launch): Promise<void> {
+export type Awaiting = { engine: Engine; container: string; visible: VisibleDirectory; signal: AbortSignal; report: (event: BootEvent) => void };
+
+/** Follows the start of a container until it is ready. Throws LaunchFailure when the container itself said why it is not. */
+export async function awaitReady({ engine, container, visible, signal, report }: Awaiting): Promise<void> {
   const ended = new AbortController();
   const over = AbortSignal.any([ended.signal, signal]);
-  const watch = waitForContainer(engine, session.record.container, over).then(() => ended.abort());
+  const watch = waitForContainer(engine, container, over).then(() => ended.abort());
   try {
-    const event = await followProgress({ file: session.progress, report: screen.report, signal: over });
+    const event = await followProgress({ file: visible.progress, report, signal: over });
     signal.throwIfAborted();
     if (event?.event === "failed") throw new LaunchFailure(event.exitCode);
-    if (event === undefined) throw await explainSilentEnd(engine, session.record.container);
+    if (event === undefined) throw await explainSilentEnd(engine, container);
   } finally {
     ended.abort();
     await watch;
@@ -58,7 +63,7 @@ async function awaitReady({ engine, session, screen, signal }: Launch): Promise<
 
 async function explainSilentEnd(engine: Engine, container: string): Promise<Error> {
   const state = await readContainerState(engine, container);
-  if (state?.outOfMemory === true) return new EngineError({ what: "the box ran out of memory while it started", fix: "give the engine more memory" });
+  if (state?.outOfMemory === true) return new EngineError({ what: "the box ran out of memory while it started", fix: "give the engine, or the box (`[box] memory`), more memory" });
   return new FirewallError({
     what: `the box ended while it started (exit code ${state?.exitCode ?? "unknown"}${state?.error ? `, ${state.error}` : ""}) and gave no reason`,
     expected: "a ready line",

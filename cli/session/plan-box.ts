@@ -8,7 +8,7 @@ import type { Host } from "../host.ts";
 import { reportStep } from "../ui/report.ts";
 import type { Screen } from "../ui/screen.ts";
 import { identifySources } from "../workspace/mount-sources.ts";
-import { readHostResolvers } from "./host-resolvers.ts";
+import { chooseUpstreams, readHostResolvers } from "./host-resolvers.ts";
 import { type BoxRequest, prepareBox, type PreparedBox } from "./prepare.ts";
 import { sweepSessions } from "./sweep.ts";
 
@@ -16,7 +16,19 @@ import { sweepSessions } from "./sweep.ts";
 export type BoxEdge = { host: Host; screen: Screen };
 
 /** A box that is decided but not made: everything that `create` is told but the session's own files. */
-export type PlannedBox = PreparedBox & { engine: Engine; boxNetwork: BoxNetwork; gateways: readonly string[]; upstreams: readonly string[]; sources: readonly MountedPath[] };
+export type PlannedBox = PreparedBox & {
+  engine: Engine;
+  boxNetwork: BoxNetwork;
+  gateways: readonly string[];
+  /** The box's own networks, as far as the engine tells. */
+  subnets: readonly string[];
+  /** Resolvers that the box's own one asks; `ask-engine` where only a box can tell which they are. */
+  upstreams: readonly string[] | "ask-engine";
+  sources: readonly MountedPath[];
+};
+
+/** A planned box whose upstreams are known. */
+export type SettledBox = Omit<PlannedBox, "upstreams"> & { upstreams: readonly string[] };
 
 /** Finds the engine, clears what killed sessions left there, and decides everything about the box. */
 export async function planBox(host: Host, request: BoxRequest, screen: Screen): Promise<PlannedBox> {
@@ -33,7 +45,6 @@ export async function planBox(host: Host, request: BoxRequest, screen: Screen): 
   ]);
   prepared.notices.unshift(...doubts);
   if (swept.length > 0) prepared.notices.push(`removed what ${swept.length === 1 ? "a killed session" : `${swept.length} killed sessions`} left`);
-  const { dns } = request.options;
   const lonely = prepared.network.mode === "none";
   if (lonely && prepared.ports.length > 0) prepared.notices.push("-p has no effect: a box without network publishes nothing");
   return {
@@ -42,7 +53,8 @@ export async function planBox(host: Host, request: BoxRequest, screen: Screen): 
     engine,
     boxNetwork: await chooseNetwork(prepared, facts),
     gateways: lonely ? [] : facts.gateways,
-    upstreams: lonely ? [] : dns.length > 0 ? dns : resolvers,
+    subnets: lonely ? [] : facts.subnets,
+    upstreams: lonely ? [] : chooseUpstreams({ dns: prepared.dns, resolvers, engine, firewall: prepared.network.firewall }),
   };
 }
 

@@ -1,13 +1,14 @@
 import { type AgentProfile, agentEnvironment } from "../../policy/agent-profile.ts";
-import type { EffectiveList } from "../../policy/effective-list.ts";
+import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { UsageError } from "../../policy/errors.ts";
+import type { PolicyDocument } from "../../policy/policy-document.ts";
 import type { Options } from "../args.ts";
-import type { AgentWord } from "../args-values.ts";
-import type { PortMapping } from "../engine/container-plan.ts";
-import type { EngineTraits } from "../engine/container-plan.ts";
+import type { AgentWord, Topology } from "../args-values.ts";
+import type { SessionConfig } from "../config/read-config.ts";
+import type { EngineTraits, PortMapping } from "../engine/container-plan.ts";
 import { planEnvironment, readEnvironment } from "../environment/environment.ts";
 import { readSiteCa } from "../environment/site-ca.ts";
-import { planSiteProxy, type SiteProxy } from "../environment/site-proxy.ts";
+import { planSiteProxy, type SiteProxy, withBuildProxy } from "../environment/site-proxy.ts";
 import type { Host } from "../host.ts";
 import { changeImageSettings, type ImageSettings, readImageSettings } from "../image/settings.ts";
 import type { Mount } from "../mount.ts";
@@ -15,11 +16,13 @@ import { BOX_HOME } from "../workspace/box-paths.ts";
 import { readWorkspace } from "../workspace/facts.ts";
 import { planWorkspace, type WorkspacePlan } from "../workspace/plan.ts";
 import { findSshDirectory, planStateMounts } from "../workspace/state-mounts.ts";
-import { readEffectiveList } from "./allowlist.ts";
+import { readBoxPolicy } from "./allowlist.ts";
+import { chooseTopology, chooseUser, requireUsualIds } from "./box-user.ts";
 import { decideNetwork, type NetworkDecision } from "./firewall-switch.ts";
+import { type ConfiguredBox, leaveTyped } from "./merge-options.ts";
 
-/** What is to run in a box. */
-export type BoxRequest = {
+/** What a command line wants to run in a box. */
+export type TypedRequest = {
   profile: AgentProfile;
   /** The agent as typed, when the image must hold it. */
   agent: AgentWord | undefined;
@@ -31,82 +34,119 @@ export type BoxRequest = {
   options: Options;
 };
 
+/** What is to run in a box, with what its configuration says; `options` hold the configured values too. */
+export type BoxRequest = TypedRequest & {
+  config: SessionConfig;
+  configured: ConfiguredBox;
+  /** False in a dry run only. */
+  trusted: boolean;
+};
+
 /** Everything about a box that is known before anything is made. */
 export type PreparedBox = {
   network: NetworkDecision;
-  list: EffectiveList | undefined;
+  topology: Topology;
+  document: PolicyDocument;
+  /** Undefined where no firewall asks for it. */
+  policy: BoxPolicy | undefined;
   workspace: WorkspacePlan;
   /** Volumes and the SSH key; the project's own mounts are the workspace's. */
   stateMounts: Mount[];
   ports: PortMapping[];
+  dns: readonly string[];
+  limits: ConfiguredBox["limits"];
   command: string[];
   env: Record<string, string>;
-  /** Ids of the agent. */
+  /** Ids of the host's user, which the agent has except as administrator. */
   user: { uid: number; gid: number };
+  boxUser: { uid: number; gid: number };
+  /** Certificates (PEM) of the site's own authority, for build and box. */
   certificates: string[];
   proxy: SiteProxy;
   settings: ImageSettings;
-  /** Whether the settings differ from the remembered ones. */
-  settingsChanged: boolean;
+  /** What is remembered of the settings: without what the project's file says. Undefined where that is known already. */
+  toRemember: ImageSettings | undefined;
   notices: string[];
 };
 
 /** Reads what the start depends on and decides everything; changes nothing. Throws with every mistake found. */
 export async function prepareBox(host: Host, request: BoxRequest, engine: EngineTraits): Promise<PreparedBox> {
-  const { profile, options, admin } = request;
+  const { profile, options, admin, config, configured } = request;
+  const user = chooseUser(host, engine);
+  requireUsualIds(user);
+  const boxUser = admin ? { uid: 0, gid: 0 } : user;
   const sshDir = findSshDirectory(host.agentboxHome);
-  const [list, workspace, remembered] = await Promise.all([
-    needsList(host, options) ? readEffectiveList(host.root, profile) : undefined,
-    readProject(host, options),
+  const document = config.document({ name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical });
+  const [policy, workspace, remembered] = await Promise.all([
+    needsPolicy(host, request) ? readBoxPolicy(host.root, document) : undefined,
+    readProject(host, request),
     readImageSettings(host.agentboxHome),
   ]);
-  const network = decideNetwork({ variable: host.env["AGENTBOX_FIREWALL"], fullNetwork: options.fullNetwork, entries: list?.entries.length ?? 0 });
+  const network = decideNetwork({ ...describeWish(host, request), opensNothing: policy?.opensNothing ?? false });
   if (network.mode === "none" && options.network !== undefined) throw new UsageError({ what: "--network has no meaning for a box without network", expected: "an allowlist that is not empty", fix: "leave --network out" });
-  const user = chooseUser(host, engine);
-  const settings = changeImageSettings(remembered, { wish: options.image, agent: request.agent, epoch: undefined });
+  const topology = chooseTopology({ network, boxUser, admin, typed: options.topology, configured: config.config.network?.topology });
+  const toRemember = changeImageSettings(remembered, { wish: options.image, agent: request.agent, epoch: undefined });
+  const settings = changeImageSettings(toRemember, { wish: leaveTyped(options.image, configured.image), agent: request.agent, epoch: undefined });
   const writableRoots = workspace.roots.map(({ path }) => path);
   const { ca, notices: caNotices } = readSiteCa({ caFile: settings.caFile, hostEnv: host.env, cwd: host.cwd, writableRoots });
   const facts = await readEnvironment({ projectPath: workspace.project, ignoreDotEnv: options.ignoreDotEnv, options: options.env, hostEnv: host.env });
-  const boxUid = admin ? 0 : user.uid;
   const environment = planEnvironment({
     facts,
-    profile: agentEnvironment(profile, { home: BOX_HOME, firewall: network.firewall, root: boxUid === 0 }),
-    boxUid,
+    profile: agentEnvironment(profile, { home: BOX_HOME, firewall: network.firewall, root: boxUser.uid === 0 }),
+    boxUid: boxUser.uid,
     siteCa: ca !== null,
     sshKey: sshDir !== null,
     roots: workspace.roots,
     gitConfig: workspace.gitConfig,
   });
-  const proxy = planSiteProxy({ hostEnv: host.env, firewall: network.firewall, boxEnv: environment.env });
+  const proxy = planSiteProxy({ hostEnv: withBuildProxy(host.env, configured.proxy), firewall: network.firewall, boxEnv: environment.env });
   return {
     network,
-    list,
+    topology,
+    document,
+    policy,
     workspace,
     stateMounts: planStateMounts({ agent: profile.name, projectPath: workspace.project, uid: host.user.uid, sshDir }),
     ports: [...options.ports, ...publishCallback(request)],
+    dns: options.dns,
+    limits: configured.limits,
     command: request.renderCommand(network.firewall),
     env: environment.env,
     user,
+    boxUser,
     certificates: ca?.certificates ?? [],
     proxy,
     settings,
-    settingsChanged: JSON.stringify(settings) !== JSON.stringify(remembered),
-    notices: [...network.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...proxy.notices],
+    toRemember: JSON.stringify(toRemember) === JSON.stringify(remembered) ? undefined : toRemember,
+    notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...proxy.notices],
   };
 }
 
-function needsList(host: Host, options: Options): boolean {
-  return options.dryRun || (host.env["AGENTBOX_FIREWALL"] === "1" && !options.fullNetwork);
+function describeWish(host: Host, { config, options }: BoxRequest): Omit<Parameters<typeof decideNetwork>[0], "opensNothing"> {
+  const { mode, why } = config;
+  return {
+    variable: host.env["AGENTBOX_FIREWALL"],
+    fullNetwork: options.fullNetwork,
+    configured: config.config.network === undefined ? undefined : { mode, why },
+    required: config.userConfig.network?.required === true,
+  };
 }
 
-async function readProject(host: Host, options: Options): Promise<WorkspacePlan> {
+/** A start without a firewall does not fail over a list that nobody asks. */
+function needsPolicy(host: Host, request: BoxRequest): boolean {
+  return request.options.dryRun || decideNetwork({ ...describeWish(host, request), opensNothing: false }).firewall;
+}
+
+/** What is legal and opens much is said at every start. */
+function describePolicy({ firewall, mode }: NetworkDecision, policy: BoxPolicy | undefined): string[] {
+  if (!firewall || mode === "none" || policy === undefined) return [];
+  const report = policy.report ? ["REPORT MODE: what no rule allows is LET THROUGH and written down; `agentbox policy suggest` makes a list of it"] : [];
+  return [...report, ...policy.warnings];
+}
+
+async function readProject(host: Host, { options, configured }: BoxRequest): Promise<WorkspacePlan> {
   const facts = await readWorkspace({ cwd: host.cwd, addDirs: options.addDirs, home: host.home, stateDir: host.agentboxHome, installation: host.root, env: host.env });
-  return planWorkspace({ facts, yesSecrets: options.yesSecrets, writable: [] });
-}
-
-/** With a rootless Docker the host's user is the box's root, and every other id there belongs to nobody. */
-export function chooseUser({ user }: Host, engine: EngineTraits): { uid: number; gid: number } {
-  return engine.kind === "docker" && engine.rootless ? { uid: 0, gid: 0 } : user;
+  return planWorkspace({ facts, yesSecrets: options.yesSecrets, writable: configured.writable });
 }
 
 function publishCallback({ callback }: BoxRequest): PortMapping[] {

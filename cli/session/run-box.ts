@@ -1,6 +1,7 @@
 import { ensureImage } from "../image/ensure-image.ts";
 import { writeImageSettings } from "../image/settings.ts";
 import { reportStep } from "../ui/report.ts";
+import { askEngineResolvers } from "./engine-resolvers.ts";
 import { makePrivateDirectory } from "./home.ts";
 import { holdBox } from "./hold-box.ts";
 import { type Interruption, listenForSignals } from "./interruption.ts";
@@ -16,7 +17,8 @@ export async function runBox({ host, screen }: BoxEdge, request: BoxRequest): Pr
     for (const text of planned.notices) screen.report({ event: "warning", step: "", text });
     interruption.first.throwIfAborted();
     const image = await provideImage({ host, screen }, planned, interruption);
-    return await holdBox({ host, screen, request, planned, image, interruption });
+    const upstreams = planned.upstreams === "ask-engine" ? await askEngineResolvers(planned.engine, image, host.agentboxHome) : planned.upstreams;
+    return await holdBox({ host, screen, request, planned: { ...planned, upstreams }, image, interruption });
   } finally {
     await screen.close();
     interruption.close();
@@ -30,6 +32,6 @@ async function provideImage({ host, screen }: BoxEdge, planned: PlannedBox, inte
     const image = await ensureImage({ engine, root, agentboxHome, settings, certificates, user, rebuild: false, renewBase: false, proxy, report: screen.report, signal: interruption.first });
     return [image.tag, `${image.tag}${image.built ? ", built" : ""}`];
   });
-  if (planned.settingsChanged) await writeImageSettings(agentboxHome, settings);
+  if (planned.toRemember !== undefined) await writeImageSettings(agentboxHome, planned.toRemember);
   return tag;
 }

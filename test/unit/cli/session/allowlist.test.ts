@@ -2,13 +2,13 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkAllowlists, readEffectiveList } from "../../../../cli/session/allowlist.ts";
+import { checkAllowlists, readBoxPolicy } from "../../../../cli/session/allowlist.ts";
 import { loadPolicy } from "../../../../entrypoint/load-policy.ts";
-import { findAgentProfile } from "../../../../policy/agent-profile.ts";
 import { emptyDocument } from "../../../../policy/policy-document.ts";
 import { ConfigError } from "../../../../policy/errors.ts";
 
 const repository = path.join(import.meta.dirname, "../../../..");
+const document = emptyDocument({ name: "shell", hosts: [], critical: null });
 let root: string;
 
 beforeEach(() => {
@@ -19,9 +19,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const readers = [
-  { reader: "a start", files: ["services.sh", "github.sh"], read: () => readEffectiveList(root, findAgentProfile("claude")) },
+  { reader: "a start", files: ["services.sh", "github.sh"], read: () => readBoxPolicy(root, document) },
   { reader: "a rebuild", files: ["services.sh", "github.sh", "presets/rust.sh"], read: () => checkAllowlists(root) },
-  { reader: "the box", files: ["services.sh", "github.sh"], read: () => loadPolicy({ policy: emptyDocument({ name: "shell", hosts: [], critical: null }) }, path.join(root, "allowlists")) },
+  { reader: "the box", files: ["services.sh", "github.sh"], read: () => loadPolicy({ policy: document }, path.join(root, "allowlists")) },
 ];
 
 const mistakes = [
@@ -50,6 +50,6 @@ describe.each(readers)("$reader", ({ files, read }) => {
 
 test("a start and a rebuild name the mistakes of all files at once", async () => {
   for (const name of ["services.sh", "github.sh"]) rmSync(path.join(root, "allowlists", name));
-  await expect(readEffectiveList(root, findAgentProfile("claude"))).rejects.toThrow(/services\.sh[^]*github\.sh/);
+  await expect(readBoxPolicy(root, document)).rejects.toThrow(/services\.sh[^]*github\.sh/);
   await expect(checkAllowlists(root)).rejects.toThrow(/services\.sh[^]*github\.sh/);
 });

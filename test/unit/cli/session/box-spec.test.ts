@@ -2,13 +2,15 @@ import { expect, test } from "vitest";
 import { requestBox } from "../../../../cli/commands/start.ts";
 import { parseCommandLine } from "../../../../cli/args.ts";
 import { buildBoxSpec } from "../../../../cli/session/box-spec.ts";
-import type { BoxRequest } from "../../../../cli/session/prepare.ts";
+import type { TypedRequest } from "../../../../cli/session/prepare.ts";
+import type { AgentWord } from "../../../../cli/args-values.ts";
+import { emptyDocument } from "../../../../policy/policy-document.ts";
 import { boxSpecSchema } from "../../../../policy/box-spec.ts";
 
-function request(argv: readonly string[]): BoxRequest {
+function request(argv: readonly string[], preferred?: AgentWord): TypedRequest {
   const command = parseCommandLine(argv, { agents: ["claude", "codex"], checkPath: () => undefined, firewall: "1", log: undefined });
   if (command.verb !== "start" && command.verb !== "login" && command.verb !== "shell" && command.verb !== "run") throw new Error(`${command.verb} starts no box`);
-  return requestBox(command);
+  return requestBox(command, preferred);
 }
 
 test.each([
@@ -27,6 +29,14 @@ test("a shell needs no agent in the image, an agent needs itself", () => {
   expect(request([]).agent).toEqual({ name: "claude", version: undefined });
 });
 
+test.each([
+  { name: "starts when none is named", argv: [], expected: "codex" },
+  { name: "gives way to one that is named", argv: ["claude"], expected: "claude" },
+  { name: "has nothing to do with a shell", argv: ["shell"], expected: "shell" },
+])("the configured agent $name", ({ argv, expected }) => {
+  expect(request(argv, { name: "codex", version: undefined }).profile.name).toBe(expected);
+});
+
 test("the sign-in callback of codex is on the box's loopback", () => {
   expect(request(["codex", "login"]).callback).toEqual({ port: 1455, onLoopback: true });
 });
@@ -36,6 +46,7 @@ test("the specification is one that the box accepts, and carries the environment
   const spec = buildBoxSpec({
     session: "1",
     profile,
+    document: emptyDocument({ name: profile.name, hosts: [], critical: profile.critical }),
     network: { firewall: true, mode: "allowlist" },
     user: { uid: 501, gid: 20 },
     admin: false,

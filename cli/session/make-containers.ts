@@ -1,0 +1,53 @@
+import { createContainer, startContainer } from "../engine/containers.ts";
+import type { Engine } from "../engine/engine.ts";
+import { buildSeccompProfile } from "../engine/seccomp-profile.ts";
+import type { Screen } from "../ui/screen.ts";
+import { writeWhole } from "./home.ts";
+import { awaitReady } from "./launch.ts";
+import type { BoxContainers, ContainerPart } from "./plan-containers.ts";
+import type { Session } from "./session.ts";
+import { type PolicyTexts, type VisibleDirectory, writeVisible } from "./visible-directory.ts";
+
+export type Making = {
+  session: Session;
+  containers: BoxContainers;
+  policy: PolicyTexts | undefined;
+  engine: Engine;
+  screen: Screen;
+  signal: AbortSignal;
+};
+
+/**
+ * Makes the containers of a box. The agent's is not started. A holder is, and serves when this returns: the
+ * agent's container is made beside its start, since both take the engine a while.
+ */
+export async function makeContainers(making: Making): Promise<void> {
+  const { session, containers: { box, holder }, policy, engine, signal } = making;
+  await writeWhole(session.seccomp, JSON.stringify(buildSeccompProfile()), 0o600);
+  if (holder === undefined) {
+    await createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal });
+    return signal.throwIfAborted();
+  }
+  await createPart(engine, holder, { visible: session.holder, policy: undefined, followed: true });
+  signal.throwIfAborted();
+  const steps = await Promise.allSettled([
+    createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal }),
+    startHolder(making, holder),
+  ]);
+  // Only when neither is at work any more may what they made be removed.
+  for (const step of steps) if (step.status === "rejected") throw step.reason;
+  signal.throwIfAborted();
+}
+
+type Visibility = { visible: VisibleDirectory; policy: PolicyTexts | undefined; followed: boolean };
+
+async function createPart(engine: Engine, { spec, plan }: ContainerPart, visibility: Visibility): Promise<void> {
+  const mounts = await writeVisible({ ...visibility, spec });
+  await createContainer(engine, { ...plan, mounts: [...plan.mounts, ...mounts] });
+}
+
+async function startHolder({ session, engine, screen, signal }: Making, { plan }: ContainerPart): Promise<void> {
+  await startContainer(engine, plan.name);
+  // What a holder is ready for, the agent's own gate says once it has proved it.
+  await awaitReady({ engine, container: plan.name, visible: session.holder, signal, report: (event) => (event.event === "ready" ? undefined : screen.report(event)) });
+}
