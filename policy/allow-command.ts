@@ -38,7 +38,8 @@ function adviseDenied(rule: PolicyRule | undefined): string {
   if (rule === undefined) return "no command allows a malformed question";
   const where = rule.origins.map((origin) => renderOrigin(origin)).join(", ");
   const named = `${quote(rule.text)}${where === "" ? "" : ` (${where})`}`;
-  if (rule.tier === "block" && rule.ports === "any") return `remove the block ${named} first: a block wins over every allow`;
+  if (rule.tier === "block" && rule.ports !== "any") return `port ${rule.ports.join(" and ")} of every host is closed${where === "" ? "" : ` by ${where}`}`;
+  if (rule.tier === "block") return `remove the block ${named} first: a block wins over every allow`;
   return `change the rule ${quote(renderRule(rule))}${where === "" ? "" : ` (${where})`}, or put an allow rule in front of it`;
 }
 

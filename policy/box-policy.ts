@@ -91,9 +91,9 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
       privateHosts: privates.hosts,
       allowPrivate: ranges.ranges,
     });
-  const named = build([]);
-  const listsGithub = decide(named, { host: "github.com", port: 443 }).action === "allow";
-  const policy = listsGithub && github !== undefined ? build(describeRanges(github)) : named;
+  // Blocks of addresses do not change what holds for a name, so the usual case needs one building only.
+  const withGithub = build(github === undefined ? [] : describeRanges(github));
+  const policy = decide(withGithub, { host: "github.com", port: 443 }).action === "allow" ? withGithub : build([]);
   const closed = opensNothing(policy);
   const critical = closed ? [] : checkServices({ document, words: alive.critical ?? services.critical, policy, complaints });
   if (complaints.length > 0) throw new ConfigError(complaints);

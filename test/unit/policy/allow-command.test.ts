@@ -26,7 +26,7 @@ describe("the command that would allow it", () => {
     ["a malformed port", { host: "example.com", reason: "denied" }, "malformed question"],
     ["a blocked host, but the block", { host: "a.evil.org", reason: "denied", rule: deny("block") }, 'remove the block "*.evil.*" (c.toml:7)'],
     ["a host that a rule denies, but the rule", { host: "a.evil.org", reason: "denied", rule: deny("rules") }, 'change the rule "deny *.evil.*" (c.toml:7)'],
-    ["a port that was closed, but the rule", { host: "a.evil.org", port: 22, reason: "denied", rule: deny("block", [22]) }, 'change the rule "deny *.evil.*:22"'],
+    ["a port that a setting closed", { host: "a.evil.org", port: 22, reason: "denied", rule: deny("block", [22]) }, "port 22 of every host is closed by c.toml:7"],
     ["a name that leads inside", { host: "nas.example.com", port: 80, reason: "not_allowed_local" }, '{ host = "nas.example.com", ports = [80], private = true }'],
     ["a dotless name", { host: "db", port: 5432, reason: "not_allowed" }, '{ host = "db", ports = [5432], private = true }'],
     ["a private address", { host: "10.1.2.3", port: 5432, reason: "not_allowed" }, 'list "10.1.2.3:5432"'],

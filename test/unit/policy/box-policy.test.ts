@@ -1,9 +1,12 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAddress, type Address } from "../../../policy/address.ts";
 import { type BoxPolicy, buildBoxPolicy, loadBoxPolicy } from "../../../policy/box-policy.ts";
 import { decide } from "../../../policy/decide.ts";
 import { renderOrigin } from "../../../policy/effective-list.ts";
 import { ConfigError } from "../../../policy/errors.ts";
+import { GIT_SSH_HOSTS } from "../../../policy/git-hosts.ts";
 import { openPorts, openRanges } from "../../../policy/open-ports.ts";
 import { renderRule } from "../../../policy/policy.ts";
 import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
@@ -76,6 +79,11 @@ describe("the order of the sources", () => {
     expect(build({ rules: [deny("*.evil.org"), { ...allow("*"), place: place(9) }] }).warnings).toEqual([expect.stringContaining("allow * (config.toml:9) opens every name")]);
     expect(build({}).warnings).toEqual([]);
   });
+});
+
+test("the git hosts are names of the git-hosts preset", () => {
+  const preset = readFileSync(join(import.meta.dirname, "../../../allowlists/presets/git-hosts.sh"), "utf8");
+  for (const name of GIT_SSH_HOSTS) expect(preset).toMatch(new RegExp(`"(?:tcp://)?${name.replaceAll(".", String.raw`\.`)}[":]`));
 });
 
 describe("GitHub's ranges", () => {

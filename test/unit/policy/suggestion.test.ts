@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { DecisionRecord } from "../../../policy/decision-record.ts";
 import { parseEntry } from "../../../policy/entry.ts";
-import { findSharedStore } from "../../../policy/shared-stores.ts";
+import { findSharedStore, SHARED_STORES_DATE } from "../../../policy/shared-stores.ts";
 import { renderSuggestedCommands, renderSuggestedToml, suggestEntries, suggestFixes } from "../../../policy/suggestion.ts";
-import { isTelemetryHost } from "../../../policy/telemetry-hosts.ts";
+import { isTelemetryHost, TELEMETRY_HOSTS_DATE } from "../../../policy/telemetry-hosts.ts";
 
 type Decided = Extract<DecisionRecord, { kind: "decision" }>;
 
@@ -75,6 +75,10 @@ describe("the fix for a failed session", () => {
 });
 
 describe("hosts of a kind", () => {
+  test("say when they were last looked at", () => {
+    for (const date of [TELEMETRY_HOSTS_DATE, SHARED_STORES_DATE]) expect(date).toMatch(/^20\d\d-[01]\d-[0-3]\d$/);
+  });
+
   test.each([
     ["a collector's domain", "o1.ingest.sentry.io", true],
     ["an agent's own collector", "statsig.anthropic.com", true],
