@@ -88,6 +88,11 @@ describe("an explanation", () => {
     expect(explain("github.com", {}, { report: true, ssh: "any" }).notes).toEqual([]);
   });
 
+  test("prints no control character of a file's name", () => {
+    const hostile = explain("x.org", {}, { sources: [{ label: "a\u001b[2Jb", surface: "list", words: [{ text: "x.org" }] }] });
+    expect(renderExplanation(hostile)[1]).toBe("  rule       allow x.org:443  (a\\u001b[2Jb)");
+  });
+
   test("says what decide says, is JSON of its schema, and prints no control character", () => {
     const box = build();
     const asked = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("github.com", "api.example.com", "140.82.112.3", "example.org", "\u001b[2Jgithub.com"));
