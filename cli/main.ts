@@ -14,6 +14,7 @@ import type { Host } from "./host.ts";
 import { findAgentboxHome, isUsableHome, requireHome } from "./session/home.ts";
 import { Interrupted } from "./session/interruption.ts";
 import { LaunchFailure } from "./session/launch.ts";
+import { askOnTerminal } from "./ui/question.ts";
 import type { Screen } from "./ui/screen.ts";
 import { chooseStyle, openScreen } from "./ui/screen.ts";
 
@@ -90,7 +91,7 @@ async function performPolicy(command: PolicyCommand): Promise<number> {
 async function performBox(command: Extract<Command, { verb: "start" | "login" | "shell" | "run" }>): Promise<number> {
   const host = describeHost();
   const { settleRequest } = await import("./session/settle-request.ts");
-  const request = await settleRequest(host, command, undefined);
+  const request = await settleRequest(host, command, host.terminal ? askOnTerminal : undefined);
   if (command.options.dryRun) {
     const { dryRun } = await import("./commands/dry-run.ts");
     await print(escapeUnseen(await dryRun(host, request, { report: () => {}, close: async () => {} })));
