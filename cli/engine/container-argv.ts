@@ -75,8 +75,8 @@ function renderEnvironment({ firewall, jsonLog }: ContainerPlan): string[] {
 }
 
 function renderNetwork({ network, firewall, dns, addHosts, ports }: ContainerPlan, engine: EngineTraits): string[] {
-  // Host name, hosts file, resolvers and ports belong to the namespace; engines refuse them beside another container's.
-  if (network.kind === "container") return ["--network", `container:${network.name}`];
+  // Hosts file, resolvers and ports belong to the namespace; engines refuse them beside another container's. So does Docker with the host name.
+  if (network.kind === "container") return [...(engine.kind === "podman" ? ["--hostname", "agentbox"] : []), "--network", `container:${network.name}`];
   const hosts = addHosts.flatMap(({ name, address }) => ["--add-host", `${name}:${address}`]);
   if (network.kind === "none") return ["--hostname", "agentbox", "--network", "none", ...hosts];
   return [
