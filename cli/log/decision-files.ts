@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../policy/decision-record.ts";
+import { readPlainFile } from "../workspace/plain-file.ts";
+
+/** What a session decided, in order. `unread` counts lines that are none of ours, and files that could not be read. */
+export type DecisionLogContent = { records: DecisionRecord[]; unread: number };
+
+const OLDER_FILES = 3;
+/** A box rotates long before; more is no log of ours. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Where a session's decision log lies. */
+export function findDecisionFile(sessionDirectory: string): string {
+  return join(sessionDirectory, "log", DECISION_LOG_FILE);
+}
+
+/**
+ * Reads the decision log of a session with its rotated files. The newest file is read first: what is
+ * rotated meanwhile is met twice, and never missed. The files were written from a box; no link is followed.
+ */
+export function readDecisions(sessionDirectory: string): DecisionLogContent {
+  const live = findDecisionFile(sessionDirectory);
+  const files = [live, ...Array.from({ length: OLDER_FILES }, (_, index) => `${live}.${index + 1}`)];
+  const bySeq = new Map<number, DecisionRecord>();
+  let unread = 0;
+  for (const file of files) {
+    const found = readPlainFile(file, MAX_BYTES);
+    if ("flaw" in found) {
+      if (found.flaw !== "missing") unread += 1;
+      continue;
+    }
+    const text = found.content.toString("utf8");
+    // A line that is being written is none yet.
+    for (const line of text.slice(0, text.lastIndexOf("\n") + 1).split("\n").slice(0, -1)) {
+      const record = parseDecision(line);
+      if (record === undefined) unread += 1;
+      else if (!bySeq.has(record.seq)) bySeq.set(record.seq, record);
+    }
+  }
+  return { records: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq), unread };
+}
+
+/** Parses one line of a decision log; undefined for what is none. */
+export function parseDecision(line: string): DecisionRecord | undefined {
+  try {
+    return decisionRecordSchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}
