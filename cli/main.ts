@@ -94,7 +94,7 @@ async function performBox(command: Extract<Command, { verb: "start" | "login" | 
   const request = await settleRequest(host, command, host.terminal ? askOnTerminal : undefined);
   if (command.options.dryRun) {
     const { dryRun } = await import("./commands/dry-run.ts");
-    await print(escapeUnseen(await dryRun(host, request, { report: () => {}, close: async () => {} })));
+    await print(escapeUnseen(await dryRun(host, request, { report: () => {}, tell: () => {}, close: async () => {} })));
     return 0;
   }
   const { runBox } = await import("./session/run-box.ts");

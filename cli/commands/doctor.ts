@@ -12,6 +12,7 @@ import { changeImageSettings, readImageSettings } from "../image/settings.ts";
 import { isGone } from "../session/owner.ts";
 import { chooseUser } from "../session/box-user.ts";
 import { readSessions } from "../session/session-record.ts";
+import { readSessionStatus } from "../session/session-status.ts";
 import { readSite } from "./site.ts";
 
 /** One thing that was looked at. A `note` is worth knowing and stops nothing. */
@@ -95,11 +96,13 @@ async function examineRoom(host: Host): Promise<Finding[]> {
 
 async function examineSessions(host: Host): Promise<Finding[]> {
   const sessions = (await readSessions(host.agentboxHome)).filter(({ record }) => record.ended === null);
+  const troubled = await Promise.all(sessions.map(async ({ directory, record }) => ({ id: record.id, status: await readSessionStatus(directory) })));
+  const degraded = troubled.flatMap(({ id, status }): Finding[] => (status === undefined ? [] : status.degraded.map((text) => ({ state: "note", subject: "sessions", text: `${id} goes on with its policy of before: ${text}` }))));
   const gone = await Promise.all(sessions.map(({ record }) => isGone(record.owner)));
   const killed = gone.filter(Boolean).length;
   const running = sessions.length - killed;
-  if (killed === 0) return [{ state: "ok", subject: "sessions", text: `${running} running` }];
-  return [{ state: "note", subject: "sessions", text: `${running} running, ${killed} killed`, fix: "the next start, or agentbox cleanup, clears them" }];
+  if (killed === 0) return [{ state: "ok", subject: "sessions", text: `${running} running` }, ...degraded];
+  return [...degraded, { state: "note", subject: "sessions", text: `${running} running, ${killed} killed`, fix: "the next start, or agentbox cleanup, clears them" }];
 }
 
 /** A check that fails is itself a finding, and the others still run. */

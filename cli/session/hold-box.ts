@@ -1,4 +1,6 @@
 import { labelVolumes } from "../engine/volumes.ts";
+import { readDecisions } from "../log/decision-files.ts";
+import { renderSessionReport } from "../log/session-report.ts";
 import { requireUnchanged } from "../workspace/mount-sources.ts";
 import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
 import { makeContainers } from "./make-containers.ts";
@@ -36,11 +38,17 @@ export async function holdBox(holding: Holding): Promise<number> {
     if (await removeContainers(engine, session.record)) {
       const notices = workspace?.close() ?? [];
       for (const text of notices) screen.report({ event: "warning", step: "", text });
+      if (exitCode !== 0 && exitCode !== null && network.firewall) tellRefused(session, screen);
       await closeSession(session, exitCode);
     } else {
       screen.report({ event: "warning", step: "", text: `${session.record.container} could not be removed; the next start, or \`agentbox cleanup\`, tries again` });
     }
   }
+}
+
+/** What an agent that failed was refused may be why. */
+function tellRefused(session: Session, screen: BoxEdge["screen"]): void {
+  for (const line of renderSessionReport(readDecisions(session.directory).records)) screen.tell(line);
 }
 
 function planForSession({ host, request, planned, image }: Holding, session: Session, { mounts, sources }: OpenWorkspace): BoxContainers {

@@ -5,7 +5,7 @@ import type { Screen } from "./screen.ts";
 import { makeTheme } from "./theme.ts";
 
 /** Draws the launch screen on a terminal. It reads no keys: Ctrl-C stays the terminal's own and arrives as a signal. */
-export function openLaunchScreen(stdout: NodeJS.WriteStream, useColor: boolean): Screen {
+export function openLaunchScreen(stdout: NodeJS.WriteStream, useColor: boolean): Omit<Screen, "tell"> {
   const theme = makeTheme(useColor);
   let state = emptyLaunch;
   let open = true;

@@ -30,6 +30,17 @@ function steps(): string[] {
   });
 }
 
+function expectNoAgent(outcome: Outcome): void {
+  expect(outcome.stdout).toBe("");
+  expect(steps()).not.toContain("start agent");
+  expect(steps().slice(-2)).toEqual(["rm agent", "rm holder"]);
+  expect(engine.sessions()).toEqual([]);
+}
+
+function readRecord(id: string): unknown {
+  return JSON.parse(readFileSync(path.join(engine.home, ".agentbox/sessions", id, "session.json"), "utf8"));
+}
+
 describe("a box of two containers", () => {
   test("is made and started holder first, and removed agent first", async () => {
     expect(await engine.run(run, on)).toMatchObject({ code: 0, stdout: "" });
@@ -65,13 +76,6 @@ describe("a box of two containers", () => {
 });
 
 describe("a holder that fails", () => {
-  function expectNoAgent(outcome: Outcome): void {
-    expect(outcome.stdout).toBe("");
-    expect(steps()).not.toContain("start agent");
-    expect(steps().slice(-2)).toEqual(["rm agent", "rm holder"]);
-    expect(engine.sessions()).toEqual([]);
-  }
-
   test("says why itself, its exit code is the run's, and no agent is started", async () => {
     playHolder({ event: "failed", step: "resolving", text: "the critical service does not resolve", exitCode: 69 });
     const outcome = await engine.run(run, on);
@@ -132,16 +136,12 @@ test("both containers of a killed command line are removed by the next start, th
 describe("a decision log", () => {
   const write = 'echo "{}" >>"$(ls -d "$HOME"/.agentbox/sessions/*/log | tail -n 1)/decisions.jsonl"; exit 0';
 
-  function record(id: string): unknown {
-    return JSON.parse(readFileSync(path.join(engine.home, ".agentbox/sessions", id, "session.json"), "utf8"));
-  }
-
   test("outlives the box, with a record of how the session ended and nothing else", async () => {
     playHolder({ event: "ready", text: "verified", ms: 1 }, write);
     engine.answer("container-inspect", `echo '{"Status":"exited","ExitCode":3,"Error":""}'; exit 0`);
     expect(await engine.run(run, on)).toMatchObject({ code: 3 });
     const [id = ""] = engine.sessions();
-    expect(record(id)).toMatchObject({ topology: "sidecar", agent: "shell", project: engine.project, ended: { exitCode: 3 } });
+    expect(readRecord(id)).toMatchObject({ topology: "sidecar", agent: "shell", project: engine.project, ended: { exitCode: 3 } });
     expect((await engine.runShell(`ls ~/.agentbox/sessions/${id}`)).stdout).toBe("log\nsession.json\n");
   });
 
@@ -155,7 +155,7 @@ describe("a decision log", () => {
     child.kill("SIGKILL");
     await outcome;
     expect((await engine.runShell("agentbox cleanup")).stdout).toContain("1 killed session cleared");
-    expect(record(id)).toMatchObject({ ended: { exitCode: null } });
+    expect(readRecord(id)).toMatchObject({ ended: { exitCode: null } });
   });
 });
 

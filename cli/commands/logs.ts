@@ -1,0 +1,52 @@
+import type { DecisionRecord } from "../../policy/decision-record.ts";
+import type { Edge } from "../edge.ts";
+import { readDecisions } from "../log/decision-files.ts";
+import { followDecisions } from "../log/follow-decisions.ts";
+import { readRecord } from "../session/session-record.ts";
+import { chooseSession, describeChoice, isRunning, NO_SESSION } from "./session-choice.ts";
+
+type LogsQuery = { follow: boolean; json: boolean; session: string | undefined };
+
+/** Shows every decision of a session; with `follow` also those to come, until the session or the reader ends. */
+export async function showLogs({ host, print, say }: Edge, { follow, json, session }: LogsQuery): Promise<number> {
+  const chosen = await chooseSession(host, session);
+  say(chosen === undefined ? NO_SESSION : describeChoice(chosen));
+  if (chosen === undefined) return 0;
+  const { directory } = chosen;
+  const render = json ? (record: DecisionRecord) => JSON.stringify(record) : renderRecord;
+  if (!follow) {
+    const { records, unread } = readDecisions(directory);
+    if (unread > 0) say(`${unread} lines were not understood`);
+    await print(records.map((record) => `${render(record)}\n`).join(""));
+    return 0;
+  }
+  const isOver = async (): Promise<boolean> => {
+    const record = await readRecord(directory);
+    return record === undefined || record === "foreign" || !(await isRunning({ directory, record }));
+  };
+  await followDecisions({ sessionDirectory: directory, take: async (record) => await print(`${render(record)}\n`), isOver, signal: new AbortController().signal });
+  return 0;
+}
+
+/** One record as one line: when, what, and why. */
+export function renderRecord(record: DecisionRecord): string {
+  if (record.kind === "event") {
+    const changes = [...record.added.map((text) => `+${text}`), ...record.removed.map((text) => `-${text}`)];
+    return [record.time, "event ", record.event, record.detail, changes.join(" ")].filter((part) => part !== "").join("  ");
+  }
+  const { time, action, host, port, protocol, type, reason, rule, source, addresses, detail, client, count } = record;
+  const who = client === null ? [] : [client.command ?? (client.uid === null ? "" : `uid ${client.uid}`)];
+  const parts = [
+    time,
+    action.padEnd(6),
+    port === null ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`,
+    type === null ? protocol : `${protocol} ${type}`,
+    reason,
+    rule === null ? "" : `${rule}${source === null ? "" : ` (${source})`}`,
+    addresses.join(" "),
+    detail ?? "",
+    ...who,
+    count > 1 ? `${count} times` : "",
+  ];
+  return parts.filter((part) => part !== "").join("  ");
+}
