@@ -1,0 +1,164 @@
+import { z } from "zod";
+import type { DecisionEntry } from "../policy/decision-record.ts";
+import { escapeUnseen } from "../policy/parsed.ts";
+import { LineBudget } from "./line-budget.ts";
+import type { LogFile } from "./log-file.ts";
+
+export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
+
+/**
+ * The repeats of one (protocol, host, port, reason). Until the time `until` they are only counted; who
+ * holds a tally counts without asking the log.
+ */
+export type Tally = { key: string; until: number; count: number; readonly makeLine: () => Omit<DecisionLine, "count"> };
+
+const WINDOW_MS = 10_000;
+const SWEEP_MS = 200;
+/** Windows open at a time; the oldest closes when one more is wanted. */
+const MAX_WINDOWS = 20_000;
+
+/** What the log reads back of its own last line. */
+const numbered = z.looseObject({ seq: z.int().min(0), session: z.string() });
+
+/**
+ * Writes the decision log of a session, one line a decision, numbered without gaps over restarts. While it
+ * cannot be written, `failing` says why; nothing may be answered then, because an answer without a line
+ * would be a hole in the record. It tries again by itself.
+ */
+export class DecisionLog {
+  failing: string | undefined;
+  private readonly file: LogFile;
+  private readonly onHealth: () => void;
+  private readonly windows = new Map<string, Tally>();
+  private readonly budget = new LineBudget();
+  private readonly timer: NodeJS.Timeout;
+  private session = "";
+  private seq = 0;
+  private started = false;
+
+  constructor(file: LogFile, onHealth: () => void = () => {}) {
+    this.file = file;
+    this.onHealth = onHealth;
+    this.timer = setInterval(() => this.sweep(Date.now()), SWEEP_MS);
+    this.timer.unref();
+  }
+
+  /** Begins, or goes on with, the log of a session. */
+  start(session: string): void {
+    this.session = session;
+    this.retry();
+  }
+
+  /** Counts one more of a decision; the first of a window is written at once. */
+  count(tally: Tally, now: number): void {
+    if (now < tally.until) tally.count += 1;
+    else this.open(tally, now);
+  }
+
+  /** The tally for a decision: the open one of the same key, or a new one, not counted yet. */
+  tally(key: string, makeLine: Tally["makeLine"]): Tally {
+    return this.windows.get(key) ?? { key, until: 0, count: 0, makeLine };
+  }
+
+  /** Writes an entry as it is. */
+  write(entry: DecisionEntry): void {
+    this.append(entry, Date.now());
+  }
+
+  /** Closes all windows and the file. */
+  close(): void {
+    clearInterval(this.timer);
+    for (const tally of this.windows.values()) this.closeWindow(tally, Date.now());
+    this.windows.clear();
+    this.file.close();
+  }
+
+  private open(tally: Tally, now: number): void {
+    const known = this.windows.get(tally.key);
+    if (known !== undefined && known !== tally && now < known.until) {
+      known.count += 1;
+      return;
+    }
+    if (known !== undefined) this.closeWindow(known, now);
+    tally.until = now + WINDOW_MS;
+    tally.count = 0;
+    const line = tally.makeLine();
+    if (!this.budget.take(line.action === "deny" ? "deny" : "allow", now)) return;
+    // Deleting first makes it the youngest in the order of the map.
+    this.windows.delete(tally.key);
+    this.windows.set(tally.key, tally);
+    this.append({ ...line, count: 1 }, now);
+    const [oldest] = this.windows.values();
+    if (this.windows.size > MAX_WINDOWS && oldest !== undefined) this.closeWindow(oldest, now);
+  }
+
+  private closeWindow(tally: Tally, now: number): void {
+    this.windows.delete(tally.key);
+    if (tally.count > 0) this.append({ ...tally.makeLine(), count: tally.count }, now);
+    tally.until = 0;
+    tally.count = 0;
+  }
+
+  private sweep(now: number): void {
+    if (this.failing !== undefined) this.retry();
+    if (this.failing !== undefined) return;
+    for (const tally of this.windows.values()) {
+      if (tally.until > now) break;
+      this.closeWindow(tally, now);
+    }
+    const dropped = this.budget.takeDropped(now);
+    if (dropped === 0) return;
+    const detail = `${dropped} lines were left out: too many different names in a short time`;
+    this.append({ kind: "event", event: "lines-dropped", detail, added: [], removed: [] }, now);
+  }
+
+  private append(entry: DecisionEntry, now: number): void {
+    if (this.failing !== undefined) {
+      this.budget.drop();
+      return;
+    }
+    const { kind, ...rest } = entry;
+    const line = JSON.stringify({ kind, time: new Date(now).toISOString(), seq: this.seq, session: this.session, ...rest });
+    this.seq += 1;
+    try {
+      this.file.append(escapeUnseen(line));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private retry(): void {
+    try {
+      if (!this.started) this.seq = nextSeq(this.file.readLastLine(), this.session);
+      this.started = true;
+      this.file.flush();
+      if (this.failing === undefined) return;
+      this.failing = undefined;
+      this.onHealth();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private fail(error: unknown): void {
+    const said = error instanceof Error ? error.message : String(error);
+    const news = this.failing === undefined;
+    this.failing = `the decision log cannot be written: ${said}`;
+    if (news) this.onHealth();
+  }
+}
+
+/** The number after the last line of this session; a line that nobody can read counts for nothing. */
+function nextSeq(line: string | undefined, session: string): number {
+  const last = numbered.safeParse(parseJson(line));
+  return last.success && last.data.session === session ? last.data.seq + 1 : 0;
+}
+
+function parseJson(line: string | undefined): unknown {
+  try {
+    return line === undefined ? undefined : JSON.parse(line);
+  } catch {
+    // The host's side may write anything into its own directory.
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
+import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
+import { KeeperPeer, type Surroundings } from "./keeper-peer.ts";
+
+const MAIN = join(import.meta.dirname, "../../../proxy/main.ts");
+const NODE = join(import.meta.dirname, "../../../node_modules/.bin/node");
+
+/** Lists of an image that open nothing by themselves. */
+export const BARE_LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
+
+/** A box that knows nobody. */
+const BARE_SURROUNDINGS: Omit<Surroundings, "document"> = { lists: BARE_LISTS, hosts: {}, upstreams: [], engineResolver: null };
+
+/** A document that allows these entries, in the grammar of allow_hosts. */
+export function allowing(hosts: readonly string[], more: Partial<PolicyDocument> = {}): PolicyDocument {
+  return {
+    ...emptyDocument({ name: "shell", hosts: [], critical: null }),
+    sources: [{ label: "config", surface: "list", words: hosts.map((text) => ({ text })) }],
+    ...more,
+  };
+}
+
+export type ResolverProcess = {
+  port: number;
+  keeper: KeeperPeer;
+  dir: string;
+  /** Process id of the resolver that runs now. */
+  pid: () => number;
+  readLog: () => DecisionRecord[];
+  [Symbol.asyncDispose]: () => Promise<void>;
+};
+
+/**
+ * Starts the real program on sockets that a loop of sh holds, as in a box: when it ends it is started again
+ * on the same sockets. The keeper says yes until a test tells it otherwise.
+ */
+export async function startResolver(document: PolicyDocument, surroundings: Partial<Surroundings> = {}): Promise<ResolverProcess> {
+  const dir = mkdtempSync(join(tmpdir(), "agentbox-proxy-"));
+  const keeper = await KeeperPeer.listen(join(dir, "proxy.sock"), { ...BARE_SURROUNDINGS, document, ...surroundings });
+  const { port, loop } = await startLoop(dir);
+  await keeper.nextReport();
+  const pid = (): number => Number(readFileSync(`/proc/${loop.pid}/task/${loop.pid}/children`, "utf8").trim().split(" ")[0]);
+  return {
+    port,
+    keeper,
+    dir,
+    pid,
+    readLog: () => readLog(dir),
+    [Symbol.asyncDispose]: async () => {
+      const last = pid();
+      loop.kill("SIGKILL");
+      await once(loop, "exit");
+      process.kill(last, "SIGKILL");
+      await keeper.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** All lines of the live log file. */
+export function readLog(dir: string): DecisionRecord[] {
+  const text = readFileSync(join(dir, "decisions.jsonl"), "utf8");
+  return text.split("\n").filter((line) => line !== "").map((line) => decisionRecordSchema.parse(JSON.parse(line)));
+}
+
+/** UDP and TCP on one port of loopback, inherited by the loop; this process lets go of them before anybody asks. */
+async function startLoop(dir: string): Promise<{ port: number; loop: ChildProcess }> {
+  for (;;) {
+    const udp = createSocket("udp4");
+    udp.bind(0, "127.0.0.1");
+    await once(udp, "listening");
+    const { port } = udp.address();
+    const tcp = createServer();
+    const listening = once(tcp, "listening").then(() => true, () => false);
+    tcp.listen(port, "127.0.0.1");
+    if (!(await listening)) {
+      udp.close();
+      continue;
+    }
+    const command = 'while :; do "$@"; sleep 0.1; done';
+    const args = ["-c", command, "sh", NODE, MAIN, "--udp4", "3", "--tcp", "4", "--keeper", join(dir, "proxy.sock"), "--log", dir];
+    const loop = spawn("sh", args, { stdio: ["ignore", "ignore", "inherit", descriptorOf(udp), descriptorOf(tcp)] });
+    await once(loop, "spawn");
+    udp.close();
+    tcp.close();
+    return { port, loop };
+  }
+}
+
+const withDescriptor = z.object({ _handle: z.object({ fd: z.int().min(0) }) });
+
+/** Node tells no descriptor of a socket; its handle has it. */
+function descriptorOf(socket: unknown): number {
+  return withDescriptor.parse(socket)._handle.fd;
+}
