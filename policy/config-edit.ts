@@ -153,17 +153,22 @@ const hostTable = z.object({ host: z.string(), ports: z.array(z.number()).option
 function canonicalHost(element: unknown): Parsed<string> {
   const table = hostTable.safeParse(element);
   if (table.success) return renderHostTable(table.data);
-  const entry = parseEntry(String(element), "list");
+  const entry = parseEntry(readText(element), "list");
   return entry.ok ? parsed(renderEntry(entry.value)) : entry;
 }
 
 function canonicalBlock(element: unknown): Parsed<string> {
-  const block = parseBlock(String(element));
+  const block = parseBlock(readText(element));
   return block.ok ? parsed(renderBlock(block.value)) : block;
 }
 
 function canonicalId(element: unknown): Parsed<string> {
-  return parsed(String(element));
+  return parsed(readText(element));
+}
+
+// Other values are no words; the empty one is none either, and equals nothing that is asked for.
+function readText(element: unknown): string {
+  return typeof element === "string" ? element : "";
 }
 
 function isSame(found: Parsed<string>, wanted: string): boolean {

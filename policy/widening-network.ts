@@ -7,7 +7,7 @@ import { parseEntry, renderEntry, type Entry } from "./entry.ts";
 import { rangeCovers } from "./address.ts";
 import { ConfigError } from "./errors.ts";
 import { coversPattern } from "./pattern.ts";
-import { lastPart, renderValue } from "./widening-words.ts";
+import { pickAllowFile, renderValue } from "./widening-words.ts";
 
 /** A configuration and the files that it names. */
 type Owned = { config: Config; named: readonly NamedText[] };
@@ -32,7 +32,7 @@ export function findNetworkWidenings(before: Owned, after: Owned, user: Config):
     ...(old.policy?.mode === current.policy?.mode ? [] : [`policy.mode: ${renderValue(old.policy?.mode)} → ${renderValue(current.policy?.mode)}`]),
     ...(current.report === true && old.report !== true ? ["report: lets everything through"] : []),
     ...compareHosts(before, after),
-    ...added(old.presets, current.presets).map((id) => `presets: + ${id}`),
+    ...added(old.presets, current.presets).filter((id) => id !== "lockdown").map((id) => `presets: + ${id}`),
     ...added(old.allow_private, current.allow_private).map((range) => `allow_private: + ${range}`),
     ...(old.block_hosts ?? []).filter((word) => !blocks.has(word.toLowerCase())).map((word) => `block_hosts: - ${word}`),
     ...compareRules(old.rules ?? [], current.rules ?? []),
@@ -62,7 +62,8 @@ function opens(outer: Entry, inner: Entry): boolean {
   return covers && outer.protocol === inner.protocol && inner.ports.every((port) => outer.ports.includes(port));
 }
 
-function listHosts({ config: { network }, named }: Owned): Listed[] {
+function listHosts({ config, named }: Owned): Listed[] {
+  const { network } = config;
   const own = (network?.allow_hosts ?? []).map((host): Listed => {
     if (typeof host !== "string" && host.private === true) return { label: "allow_hosts", text: `${host.host}:${(host.ports ?? []).join(",")} (private)`, entry: undefined };
     const word = typeof host === "string" ? host : renderWord(host);
@@ -70,7 +71,7 @@ function listHosts({ config: { network }, named }: Owned): Listed[] {
   });
   const file = network?.allow_file;
   if (file === undefined) return own;
-  const text = named.find(({ name }) => lastPart(name) === lastPart(file));
+  const text = pickAllowFile(config, named);
   // What was not read cannot be agreed to.
   if (text === undefined) return [...own, { label: "allow_file", text: file, entry: undefined }];
   return [...own, ...parseAllowFile({ file: text.name, text: text.text }).map((line) => describeWord(`allow_file ${text.name}`, line.text))];

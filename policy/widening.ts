@@ -4,7 +4,7 @@ import type { Config } from "./config-schema.ts";
 import { ConfigError } from "./errors.ts";
 import { escapeUnseen } from "./parsed.ts";
 import { findNetworkWidenings } from "./widening-network.ts";
-import { lastPart, renderValue } from "./widening-words.ts";
+import { pickAllowFile, renderValue } from "./widening-words.ts";
 
 /** What changed since the owner last agreed: the widenings in words (none: no trust is needed), and the differing lines. */
 export type TrustComparison = { widenings: string[]; difference: string };
@@ -23,7 +23,7 @@ export function compareTrust(before: readonly NamedText[] | undefined, after: re
   const widenings = [
     ...findNetworkWidenings({ config: agreed, named: oldNamed }, { config: current, named: newNamed }, user),
     ...findTableWidenings(agreed, current),
-    ...findFileChanges(oldNamed, newNamed, [agreed, current]),
+    ...findFileChanges(oldNamed, newNamed, current),
   ];
   return { widenings: widenings.map(escapeUnseen), difference: renderDifference(before ?? [], after) };
 }
@@ -71,7 +71,7 @@ function toRecord(value: unknown): ReadonlyMap<string, unknown> {
 }
 
 /** Files beside the list of hosts, such as a CA's: any other content counts. */
-function findFileChanges(before: readonly NamedText[], after: readonly NamedText[], configs: readonly Config[]): string[] {
-  const lists = new Set(configs.flatMap(({ network }) => network?.allow_file ?? []).map(lastPart));
-  return after.filter(({ name, text }) => !lists.has(lastPart(name)) && before.find((old) => old.name === name)?.text !== text).map(({ name }) => `${name}: changed`);
+function findFileChanges(before: readonly NamedText[], after: readonly NamedText[], current: Config): string[] {
+  const list = pickAllowFile(current, after);
+  return after.filter((file) => file !== list && before.find(({ name }) => name === file.name)?.text !== file.text).map(({ name }) => `${name}: changed`);
 }
