@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -7,6 +7,7 @@ import { renderCreateArgv } from "../cli/engine/container-argv.ts";
 import type { ContainerPlan } from "../cli/engine/container-plan.ts";
 import { buildSeccompProfile } from "../cli/engine/seccomp-profile.ts";
 import type { Mount } from "../cli/mount.ts";
+import { planKeeperMounts } from "../cli/session/plan-containers.ts";
 import { BOX_SPEC_PATH, type BoxSpec } from "../policy/box-spec.ts";
 import { emptyDocument } from "../policy/policy-document.ts";
 import { UsageError } from "../policy/errors.ts";
@@ -76,19 +77,27 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
   mkdirSync(join(own, "allowlists"), { recursive: true });
   writeFileSync(join(own, "allowlists/services.sh"), `ALLOWED_SERVICES=(\n${renderWords(makeNames(size))})\nCRITICAL_SERVICES=(\n${renderWords(CRITICAL)})\n`);
   writeFileSync(join(own, "allowlists/github.sh"), 'GITHUB_RANGES_DATE="2025-07-25"\nGITHUB_RANGES=(\n  "140.82.112.0/20"\n)\n');
-  writeFileSync(join(own, "box.json"), JSON.stringify(makeSpec(lab, firewall)), { mode: 0o644 });
+  mkdirSync(join(own, "box"), { recursive: true });
+  writeFileSync(join(own, "box/box.json"), JSON.stringify(makeSpec(lab, firewall)), { mode: 0o644 });
+  writeFileSync(join(own, "box/resolv.conf"), "nameserver 127.0.0.1\n", { mode: 0o644 });
+  mkdirSync(join(own, "log"), { recursive: true });
+  chmodSync(join(own, "log"), 0o777);
+  const walls: Mount[] = [{ kind: "bind", source: join(own, "box/resolv.conf"), target: "/etc/resolv.conf", readOnly: true }, ...planKeeperMounts(join(own, "log"))];
   const mounts: Mount[] = [
-    { kind: "bind", source: join(own, "box.json"), target: BOX_SPEC_PATH, readOnly: true },
+    { kind: "bind", source: join(own, "box"), target: dirname(BOX_SPEC_PATH), readOnly: true },
     { kind: "bind", source: join(own, "allowlists"), target: ALLOWLISTS, readOnly: true },
+    ...(firewall ? walls : []),
   ];
   const plan: ContainerPlan = {
     name: "",
+    role: "box",
     image,
     session: "bench",
     owner: String(process.pid),
     project: "bench",
     home: "bench",
     terminal: false,
+    user: { uid: 0, gid: 0 },
     firewall,
     jsonLog: false,
     network: { kind: "bridge", name: lab.network, disableIpv6: false },
@@ -96,6 +105,8 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
     ports: [],
     dns: [lab.dns],
     addHosts: [],
+    memory: undefined,
+    cpus: undefined,
     seccomp: join(directory, "seccomp.json"),
   };
   // `create --name ""` becomes `run --rm`.

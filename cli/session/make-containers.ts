@@ -1,3 +1,4 @@
+import type { BootEvent } from "../../policy/boot-event.ts";
 import { createContainer, startContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
 import { buildSeccompProfile } from "../engine/seccomp-profile.ts";
@@ -48,6 +49,10 @@ async function createPart(engine: Engine, { spec, plan }: ContainerPart, visibil
 
 async function startHolder({ session, engine, screen, signal }: Making, { plan }: ContainerPart): Promise<void> {
   await startContainer(engine, plan.name);
-  // What a holder is ready for, the agent's own gate says once it has proved it.
-  await awaitReady({ engine, container: plan.name, visible: session.holder, signal, report: (event) => (event.event === "ready" ? undefined : screen.report(event)) });
+  await awaitReady({ engine, container: plan.name, visible: session.holder, signal, report: (event) => screen.report(calmDown(event)) });
+}
+
+/** A box is ready when its agent's gate has seen the walls; until then a ready holder is one more step that is done. */
+function calmDown(event: BootEvent): BootEvent {
+  return event.event === "ready" ? { event: "done", step: "firewall", ms: event.ms, detail: event.text } : event;
 }

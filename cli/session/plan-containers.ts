@@ -41,12 +41,12 @@ export function planContainers(input: ContainerInput): BoxContainers {
   const projectMounts = [...mounts, ...planned.stateMounts];
   const whole = planPart(input, "box");
   if (names.holder === null) {
-    return { box: { spec: whole.spec, plan: { ...whole.plan, mounts: [...projectMounts, ...planKeeperMounts(planned, names)] } }, holder: undefined };
+    return { box: { spec: whole.spec, plan: { ...whole.plan, mounts: [...projectMounts, ...(planned.network.firewall ? planKeeperMounts(names.log) : [])] } }, holder: undefined };
   }
   const holder: ContainerPart = {
     // Nothing of the project's or the agent's: what is not there cannot be read, should the holder's programs be taken over.
     spec: { ...whole.spec, role: "holder", command: [], cwd: "/", env: {}, logins: [], mounts: [] },
-    plan: { ...whole.plan, name: names.holder, role: "holder", terminal: false, mounts: planKeeperMounts(planned, names), memory: undefined, cpus: undefined },
+    plan: { ...whole.plan, name: names.holder, role: "holder", terminal: false, mounts: planKeeperMounts(names.log), memory: undefined, cpus: undefined },
   };
   const agent: ContainerPart = {
     spec: { ...whole.spec, role: "agent", dns: { upstreams: [] }, published: [], gateways: [] },
@@ -83,9 +83,8 @@ function planPart({ host, request, planned, image, names, sources }: ContainerIn
   return { spec, plan };
 }
 
-/** The keeper's sockets, and the log that outlives the box; the directory around them keeps the agent out. */
-function planKeeperMounts({ network }: SettledBox, { log }: SessionNames): Mount[] {
-  if (!network.firewall) return [];
+/** A place for the keeper's sockets, and the directory of the host for the log; what lies around them keeps the agent out. */
+export function planKeeperMounts(log: string): Mount[] {
   return [
     { kind: "tmpfs", target: `${KEEPER_DIR}/run`, options: ["rw", "noexec", "nosuid", "nodev", "mode=777", "size=4m"] },
     { kind: "bind", source: log, target: DECISION_LOG_DIR, readOnly: false },

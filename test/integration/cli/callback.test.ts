@@ -13,10 +13,15 @@ const port = 41_455;
 /** Answers a connection that says "hello", as an agent's sign-in server does, and leaves a silent one open. */
 const server = `require("node:net").createServer((socket) => socket.once("data", () => socket.end("signed in"))).listen(${port}, "127.0.0.1")`;
 
-describe.skipIf(image === undefined)("the relay of a sign-in", () => {
+const capabilities = ["NET_ADMIN", "NET_RAW", "SETUID", "SETGID", "SETPCAP", "KILL"].flatMap((name) => ["--cap-add", name]);
+const kinds = [
+  { kind: "a box that is one container", rights: capabilities, joined: false, user: { uid: 0, gid: 0 } },
+  { kind: "the agent's container of a sidecar", rights: ["--security-opt", "no-new-privileges", "--user", "1000:1000"], joined: true, user: { uid: 1000, gid: 1000 } },
+];
+
+describe.skipIf(image === undefined).each(kinds)("the relay of a sign-in into $kind", ({ rights, joined, user }) => {
   beforeAll(() => {
-    const capabilities = ["NET_ADMIN", "NET_RAW", "SETUID", "SETGID", "SETPCAP", "KILL"].flatMap((name) => ["--cap-add", name]);
-    const argv = ["run", "--detach", "--name", container, "--network", "none", "--cap-drop", "ALL", ...capabilities, "--entrypoint", "node", image ?? "", "-e", server];
+    const argv = ["run", "--detach", "--name", container, "--network", "none", "--cap-drop", "ALL", ...rights, "--entrypoint", "node", image ?? "", "-e", server];
     execFileSync("docker", argv, { stdio: ["ignore", "ignore", "inherit"] });
   });
   afterAll(() => {
@@ -25,7 +30,7 @@ describe.skipIf(image === undefined)("the relay of a sign-in", () => {
 
   test("reaches the box's loopback, and its process has no capability and opens no inspector", async () => {
     const engine = await detectEngine({ requested: "docker", env: process.env });
-    const end = await relayCallback({ engine, container, port, user: { uid: 0, gid: 0 } });
+    const end = await relayCallback({ engine, container, port, user, joined });
     try {
       expect(await ask()).toBe("signed in");
       const relays = await inspectRelays();
