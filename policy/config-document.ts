@@ -10,7 +10,7 @@ import type { Preset } from "./preset.ts";
 export { decideMode } from "./config-mode.ts";
 
 /** What changed a policy while a box runs: words of `policy allow` and `policy deny`; `until` is Unix time in ms. */
-export type SessionChanges = { allow: readonly DocumentWord[]; deny: readonly DocumentWord[] };
+type SessionChanges = { allow: readonly DocumentWord[]; deny: readonly DocumentWord[] };
 
 export type DocumentInput = {
   /** The project's file; where there is one, it counts and not the user's. */

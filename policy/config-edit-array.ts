@@ -14,7 +14,7 @@ export function appendElement(editable: EditableText, array: AST.TOMLArray, word
   const line = `${lineEnd}${indentOf(text, last)}${quoted}`;
   const end = lineEndAt(text, at);
   // Behind the last element there may be a comment, which stays with it.
-  const free = end < array.range[1] && /^[ \t]*(?:#.*)?$/.test(text.slice(at, end));
+  const free = /^[ \t]*(?:#.*)?$/.test(text.slice(at, end));
   if (comma !== undefined) return [insertAt(free ? end : at, `${line},`)];
   return free ? [insertAt(at, ","), insertAt(end, line)] : [insertAt(at, `,${line}`)];
 }

@@ -44,11 +44,6 @@ export function addPreset(text: string, id: string, file = DEFAULT_FILE): string
   return addWord({ text, file, key: "presets", word: id, canonical: canonicalId });
 }
 
-/** Removes the id of a preset. Throws as `addAllowHost` does. */
-export function removePreset(text: string, id: string, file = DEFAULT_FILE): string {
-  return removeWord({ text, file, key: "presets", word: id, canonical: canonicalId });
-}
-
 /** Sets `[table] key` to a value. An array whose comments would be lost is left to be edited by hand. */
 export function setKey(text: string, { table, key, value, file = DEFAULT_FILE }: { table: string; key: string; value: EditValue; file?: string }): string {
   const before = parseToml(file, text).value;

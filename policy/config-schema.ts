@@ -9,7 +9,7 @@ export type SchemaJudges = { presets?: readonly string[] | undefined; isPublicSu
 
 export const ENFORCEMENTS = ["address"] as const;
 export const TOPOLOGIES = ["container", "sidecar"] as const;
-export const MODES = ["none", "allowlist", "full"] as const;
+const MODES = ["none", "allowlist", "full"] as const;
 
 const port = z.int().min(1).max(65_535);
 const ports = z.array(port).min(1);

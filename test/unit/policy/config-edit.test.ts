@@ -89,6 +89,10 @@ test("a key is set in place, and one that holds the value is left alone", () => 
   expect(() => setKey("[network]\npresets = [ # why\n]\n", { table: "network", key: "presets", value: ["rust"] })).toThrow(ConfigError);
 });
 
+test("an edit that would mean something else is not made", () => {
+  expect(() => setKey("[network]\n", { table: "network", key: "policy.mode", value: "allow-list" })).toThrow(/not safe to edit.*edit it by hand: \[network\] policy\.mode = "allow-list"/);
+});
+
 const host = fc.constantFrom("a.example.com", "b.example.com:8443", "*.c.example.com", "192.0.2.1", "tcp://d.example.com:22");
 const comment = fc.stringMatching(/^[ -~]*$/).map((text) => `#${text}`);
 const lineEnd = fc.constantFrom("\n", "\r\n");

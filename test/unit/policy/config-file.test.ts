@@ -134,6 +134,7 @@ describe("no secret is repeated", () => {
     ["a variable whose name is wrong", "[box.env]\n'a-b' = 's3cret'"],
     ["variables as a string", "[box]\nenv = 's3cret'"],
     ["an unfinished array of variables", "box.env.TOKEN = ['s3cret'"],
+    ["variables under a key that is written otherwise", '[box]\n"e\\u006ev" = { "a-b" = "s3cret" }'],
     ["a proxy with a password", "[build]\nproxy = 'ftp://user:s3cret@proxy.example.com'"],
     ["a proxy in a list", "[build]\nproxy = ['http://user:s3cret@proxy.example.com']"],
   ])("from %s", (_row, text) => {
