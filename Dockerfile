@@ -8,7 +8,7 @@ ENV DEBIAN_FRONTEND=noninteractive
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
       bash bind9-dnsutils ca-certificates conntrack curl fd-find git ipset iptables iproute2 jq less \
-      nftables openssh-client procps python3 ripgrep vim-tiny wget \
+      nftables openssh-client procps python3 ripgrep ulogd2 ulogd2-json vim-tiny wget \
  && ln -s /usr/bin/fdfind /usr/local/bin/fd \
  && ln -s /usr/bin/vim.tiny /usr/local/bin/vim \
  && rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old
@@ -40,10 +40,18 @@ ARG AGENT_GID=1000
 COPY make-user.sh /usr/local/lib/agentbox/
 RUN sh /usr/local/lib/agentbox/make-user.sh "$AGENT_UID" "$AGENT_GID"
 
-COPY entrypoint.mjs entrypoint-main.mjs /usr/local/lib/agentbox/
+# Only keeper and proxy enter this directory. In it lie their sockets (a tmpfs is mounted there) and the session's log.
+RUN install -d -m 0710 -o 64991 -g 64990 /var/lib/agentbox-keeper \
+ && install -d -m 0755 /var/lib/agentbox-keeper/run /var/lib/agentbox-keeper/log /run/agentbox /etc/claude-code \
+ && ln -s /run/agentbox/policy.md /etc/claude-code/CLAUDE.md
+
+COPY entrypoint.mjs entrypoint-main.mjs keeper.mjs keeper-main.mjs proxy.mjs control.mjs /usr/local/lib/agentbox/
 COPY allowlists/ /usr/local/share/agentbox/allowlists/
 # The compile cache is made now, by root, and only read afterwards; no program in a box keeps a setuid bit.
+# The proxy, called without options, says how it is used and ends with 64.
 RUN node /usr/local/lib/agentbox/entrypoint.mjs --warm-cache \
+ && node /usr/local/lib/agentbox/keeper.mjs --warm-cache \
+ && { NODE_COMPILE_CACHE=/usr/local/lib/agentbox/cache node /usr/local/lib/agentbox/proxy.mjs || [ $? -eq 64 ]; } \
  && find / -xdev -type f -perm /6000 -exec chmod a-s '{}' + \
  && chown -R root:root /usr/local/lib/agentbox /usr/local/share/agentbox \
  && chmod -R a+rX,go-w /usr/local/lib/agentbox /usr/local/share/agentbox

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { BoxSpec } from "../policy/box-spec.ts";
 
 /**
@@ -5,6 +6,8 @@ import type { BoxSpec } from "../policy/box-spec.ts";
  * the agent's. The real ids stay root's, which is the way back.
  */
 export async function actAs<T>({ uid, gid }: Pick<BoxSpec["user"], "uid" | "gid">, action: () => Promise<T>): Promise<T> {
+  // In the agent's container of a sidecar nobody can change ids, and the process is the agent's from its start.
+  if (!mayChangeIds()) return action();
   process.setegid?.(gid);
   process.seteuid?.(uid);
   try {
@@ -13,4 +16,11 @@ export async function actAs<T>({ uid, gid }: Pick<BoxSpec["user"], "uid" | "gid"
     process.seteuid?.(0);
     process.setegid?.(0);
   }
+}
+
+const CAP_SETUID = 7n;
+
+function mayChangeIds(): boolean {
+  const permitted = /^CapPrm:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
+  return ((BigInt(`0x${permitted}`) >> CAP_SETUID) & 1n) === 1n;
 }

@@ -2,9 +2,9 @@ import type { Family } from "../policy/address.ts";
 import { FirewallError } from "../policy/errors.ts";
 import { CommandError, type RunCommand } from "./commands.ts";
 import { fallBackToNft, familiesOf, type Kernel, nameMissingFeatures } from "./kernel.ts";
-import { renderFilledSets } from "../firewall/render-ipset.ts";
+import { renderLiteralSets } from "../firewall/render-ipset.ts";
 import { renderIptables } from "../firewall/render-iptables.ts";
-import { renderNft } from "../firewall/render-nft.ts";
+import { renderNft, renderNftLiterals } from "../firewall/render-nft.ts";
 import type { Plan } from "../firewall/rule.ts";
 
 const RESTORE: Readonly<Record<Family, readonly string[]>> = {
@@ -17,8 +17,9 @@ const SAVE: Readonly<Record<Family, readonly string[]>> = {
 };
 
 /**
- * Closes both families before anything else happens; repeating it closes again. Returns the kernel to go
- * on with: where the first rules show that the set match is missing, that is nftables.
+ * Puts the final rules in force before anything is allowed, each family by one command that takes all or
+ * nothing. A second run replaces the first without a packet being judged by neither, and what sets of an
+ * earlier run hold stays until the keeper has its own. Returns the kernel to go on with: where the first rules show that the set match is missing, that is nftables.
  *
  * Errors: FirewallError naming the missing feature.
  */
@@ -36,37 +37,24 @@ export async function closeNetwork(run: RunCommand, kernel: Kernel, closed: Plan
   }
 }
 
-/** A table that is there already is at least as closed, and holds what an earlier run allowed until it is replaced. */
 async function closeByNft(run: RunCommand, kernel: Kernel, closed: Plan): Promise<Kernel> {
-  const tables = await run(["nft", "list", "tables"]);
-  if (!tables.split("\n").includes("table inet agentbox")) await applyNft(run, closed);
+  await orRefuse(run(["nft", "-f", "-"], renderNft(closed)));
   return kernel;
 }
 
 /**
- * Puts a plan in force: sets first, then the rules of each family, each by one command that takes all or
- * nothing. A second plan replaces the first without a packet being judged by neither.
+ * Puts the literal entries of a plan in place of those in force; where the keeper runs, that is its work.
  *
  * Errors: FirewallError with the tool's own words; what was in force before stays.
  */
-export async function applyPlan(run: RunCommand, kernel: Kernel, plan: Plan): Promise<void> {
-  if (kernel.backend === "nft") return applyNft(run, plan);
-  try {
-    await run(["ipset", "-exist", "restore"], renderFilledSets(plan));
-    for (const family of familiesOf(kernel)) await run(RESTORE[family], renderIptables(plan, family, renderJumps(plan, family)));
-  } catch (error) {
-    throw refuse(error, "run agentbox doctor; nothing was opened");
-  }
+export async function fillLiterals(run: RunCommand, kernel: Kernel, plan: Plan): Promise<void> {
+  if (kernel.backend === "nft") await orRefuse(run(["nft", "-f", "-"], `${renderNftLiterals(plan)}\n`));
+  else await orRefuse(run(["ipset", "-exist", "restore"], renderLiteralSets(plan)));
 }
 
-// The closing step has just put exactly these jumps there.
-function renderJumps(plan: Plan, family: Family): string {
-  return plan.chains[family].map(({ name, hook }) => `-A ${hook} -j ${name}`).join("\n");
-}
-
-async function applyNft(run: RunCommand, plan: Plan): Promise<void> {
+async function orRefuse(command: Promise<string>): Promise<void> {
   try {
-    await run(["nft", "-f", "-"], renderNft(plan));
+    await command;
   } catch (error) {
     throw refuse(error, "run agentbox doctor; nothing was opened");
   }

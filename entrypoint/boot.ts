@@ -1,16 +1,21 @@
-import type { BoxSpec } from "../policy/box-spec.ts";
-import { applyPlan, closeNetwork, verifyRules } from "./apply.ts";
+import type { BoxPolicy } from "../policy/box-policy.ts";
+import { type BoxSpec, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
+import { FirewallError } from "../policy/errors.ts";
+import { PROXY_IDS } from "../policy/reserved-ids.ts";
+import { closeNetwork, fillLiterals, verifyRules } from "./apply.ts";
 import type { RunCommand } from "./commands.ts";
-import { checkCapabilities, probeKernel } from "./kernel.ts";
-import { type BoxPolicy, loadPolicy } from "./load-policy.ts";
+import { askNewKeeper } from "./keeper-client.ts";
+import type { KeeperStart } from "./keeper/start-message.ts";
+import { checkCapabilities, type Kernel, probeKernel } from "./kernel.ts";
+import { loadPolicy } from "./load-policy.ts";
 import type { Log } from "./log.ts";
 import { checkMounts } from "./mounts.ts";
-import { readSubnets, requireOwnNamespace } from "./namespace.ts";
-import { collectOpenings } from "./openings.ts";
+import { findEngineResolver, readSubnets, requireOwnNamespace } from "./namespace.ts";
 import { planRules, type PlanInput } from "../firewall/plan.ts";
 import { resolveNames } from "./resolve.ts";
 import { type ResolverFiles, readResolverFiles } from "./resolver-files.ts";
-import { count, countProgress, describeLosses, describeProof, describeReady, describeSets, requireCritical } from "./report.ts";
+import { count, countProgress, describeLosses, describeProof, describeReady, requireCritical } from "./report.ts";
+import { type Started, startResolver } from "./start-proxy.ts";
 
 export type BootInput = { spec: BoxSpec; allowlistDir: string; run: RunCommand; log: Log };
 
@@ -18,47 +23,40 @@ export type BootInput = { spec: BoxSpec; allowlistDir: string; run: RunCommand; 
  * Brings the firewall up, step by step; returns only when it is in force and verified. A step that fails
  * throws, and everything up to there is closed: nothing opens before the last rule is in place.
  */
-export async function boot({ spec, allowlistDir, run, log }: BootInput): Promise<void> {
+export async function boot(input: BootInput): Promise<void> {
+  const { spec, run, log } = input;
   const started = performance.now();
   const files = readResolverFiles();
   const facts = readFacts(spec, files);
-  const closed = planRules({ ...facts, literal: [], learned: [] });
+  const plan = planRules({ ...facts, literal: [] });
 
+  let resolver: Promise<Started> | undefined;
   let kernel = await step(log, "kernel", async () => {
     checkCapabilities();
     requireOwnNamespace();
-    const probed = await probeKernel(run, closed);
+    // Two programs of their own, which come up beside the other steps. Without a network nobody is to be asked.
+    if (spec.mode !== "none") resolver = startResolver();
+    // Its failure is the resolver step's; until then it must not count as unhandled.
+    resolver?.catch(() => undefined);
+    const probed = await probeKernel(run, plan);
     return [probed, `${probed.backend}, ${probed.ipv6 ? "IPv4 and IPv6" : "IPv4 only"}`];
   });
   // Only now it is known that the engine lets root act as the agent.
   await requireMounts(spec);
-  kernel = await step(log, "close", async () => [await closeNetwork(run, kernel, closed), "both families closed"]);
+  kernel = await step(log, "close", async () => {
+    const closed = await closeNetwork(run, kernel, plan);
+    return [closed, `both families closed, ${plan.chains[4].reduce((sum, chain) => sum + chain.rules.length, 0)} rules a family`];
+  });
   warn(log, "kernel", kernel.warnings);
+  const box = resolver === undefined ? await openNothing(input, kernel, plan) : await openPolicy({ ...input, kernel, files, facts, resolver });
 
-  const policy = await step(log, "allowlist", async () => {
-    const loaded = spec.mode === "none" ? NO_POLICY : await loadPolicy(spec, allowlistDir);
-    return [loaded, `${count(loaded.list.entries.length, "entry", "entries")}, ${loaded.list.critical.length} critical`];
-  });
-  // TLS takes a while to load; that happens while the resolver is being waited for.
-  const validator = import("./validate.ts");
-  const openings = await step(log, "resolving", async () => {
-    const resolved = await resolveNames(policy.names, { files, onProgress: countProgress(log, policy.names.length) });
-    const opened = collectOpenings({ list: policy.list, resolutions: resolved, githubRanges: policy.githubRanges });
-    warn(log, "resolving", describeLosses(resolved, opened));
-    requireCritical(policy.list, opened, resolved);
-    const found = resolved.filter(({ addresses }) => addresses.length > 0).length;
-    return [opened, `${found} of ${policy.names.length} names`];
-  });
-
-  const plan = planRules({ ...facts, ...openings });
-  await step(log, "rules", async () => [await applyPlan(run, kernel, plan), describeSets(plan)]);
   await step(log, "validation", async () => {
     await verifyRules(run, kernel, plan);
-    const { validateReach } = await validator;
-    await validateReach({ user: spec.user, critical: policy.list.critical, reachable: openings.reachable });
-    return [undefined, describeProof(policy.list.critical.length)];
+    const { validateReach } = await import("./validate.ts");
+    await validateReach({ user: spec.user, box: box?.policy, reachable: box?.reachable ?? new Map() });
+    return [undefined, describeProof(box?.policy.list.critical.length ?? 0, box !== undefined)];
   });
-  log({ event: "ready", text: describeReady(policy, kernel), ms: elapsed(started) });
+  log({ event: "ready", text: describeReady(box?.policy, kernel), ms: elapsed(started) });
 }
 
 /** Stops the start of a box, with or without a firewall, that got another directory than the planned one. */
@@ -68,12 +66,71 @@ export async function requireMounts(spec: BoxSpec): Promise<void> {
   });
 }
 
-const NO_POLICY: BoxPolicy = { list: { entries: [], removed: [], blocks: [], critical: [] }, names: [], githubRanges: [] };
+async function openNothing({ run }: BootInput, kernel: Kernel, plan: ReturnType<typeof planRules>): Promise<undefined> {
+  // What an earlier run left in the literal sets goes as well.
+  await fillLiterals(run, kernel, plan);
+}
 
-function readFacts(spec: BoxSpec, files: ResolverFiles): Omit<PlanInput, "literal" | "learned"> {
-  // Without a network there is nobody to ask.
-  const resolvers = spec.mode === "none" ? [] : [...new Set([...files.servers, ...spec.dns.upstreams])];
-  return { resolvers, published: spec.published, gateways: spec.gateways, subnets: readSubnets(), ssh: true };
+type OpenInput = BootInput & { kernel: Kernel; files: ResolverFiles; facts: Facts; resolver: Promise<Started> };
+type Opened = { policy: BoxPolicy; reachable: ReadonlyMap<string, readonly string[]> };
+
+async function openPolicy({ spec, allowlistDir, log, kernel, files, facts, resolver }: OpenInput): Promise<Opened> {
+  const { box, lists } = await step(log, "allowlist", async () => {
+    const loaded = await loadPolicy(spec, allowlistDir);
+    return [loaded, `${count(loaded.box.list.entries.length, "entry", "entries")}, ${loaded.box.list.critical.length} critical`];
+  });
+  warn(log, "allowlist", box.warnings);
+  await step(log, "resolver", async () => {
+    const start: KeeperStart = {
+      session: spec.session,
+      document: spec.policy,
+      lists,
+      hosts: Object.fromEntries(files.hosts),
+      upstreams: [...facts.upstreams],
+      engineResolver: findEngineResolver(),
+      backend: kernel.backend,
+    };
+    (await resolver).tell(start);
+    await askFor("await-ready");
+    return [undefined, `the box's own, asking ${facts.upstreams.join(", ") || "nobody"}`];
+  });
+  return step(log, "resolving", async () => {
+    const resolved = await resolveNames(box.names, {
+      files: { servers: [RESOLVER_ADDRESSES[4]], hosts: new Map() },
+      onProgress: countProgress(log, box.names.length),
+    });
+    await askFor("settle");
+    warn(log, "resolving", describeLosses(resolved));
+    requireCritical(box.list, resolved);
+    const found = resolved.filter(({ addresses }) => addresses.length > 0).length;
+    const reachable = new Map(resolved.map(({ name, addresses }) => [name, addresses]));
+    return [{ policy: box, reachable }, `${found} of ${box.names.length} names`];
+  });
+}
+
+async function askFor(op: "await-ready" | "settle"): Promise<void> {
+  const reply = await askNewKeeper({ op }).catch((error: unknown) => {
+    const what = error instanceof Error ? error.message : String(error);
+    throw new FirewallError({ what: `the keeper did not come up: ${what}`, fix: "see keeper.log of the session; run agentbox doctor" }, { cause: error });
+  });
+  if (!reply.ok) throw new FirewallError(reply.complaints);
+}
+
+type Facts = Omit<PlanInput, "literal">;
+
+function readFacts(spec: BoxSpec, files: ResolverFiles): Facts {
+  const own: readonly string[] = Object.values(RESOLVER_ADDRESSES);
+  const upstreams = [...new Set([...spec.dns.upstreams, ...files.servers])].filter((address) => !own.includes(address));
+  return {
+    // Without a network there is nobody to ask.
+    upstreams: spec.mode === "none" ? [] : upstreams,
+    proxyUid: PROXY_IDS.uid,
+    published: spec.published,
+    gateways: spec.gateways,
+    subnets: readSubnets(),
+    ssh: spec.policy.ssh,
+    report: spec.policy.report,
+  };
 }
 
 /** Runs one named step and reports its begin, end or failure; the step returns its value and a word about it. */

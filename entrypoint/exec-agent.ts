@@ -2,10 +2,13 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BoxSpec } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
-import { dropPrivileges } from "../policy/privileges.ts";
+import { dropPrivileges, type Ids } from "../policy/privileges.ts";
 
 const HAND_OVER_LIMIT_MS = 60_000;
 const POLL_MS = 5;
+
+// What stays of a firewall container's entrypoint only keeps the container alive.
+const NOBODY: Ids = { uid: 65_534, gid: 65_534 };
 
 /**
  * Builds the argv that this process turns into. Two programs hand over to each other:
@@ -14,10 +17,14 @@ const POLL_MS = 5;
  * 2. `env`, already without privileges, sets the agent's environment and directory and resets the
  *    signals that Node ignores. Only here do the user's variables become real: before, as root, a
  *    LD_PRELOAD among them would have acted.
+ *
+ * A holder, which runs no agent, becomes a process that only waits.
  */
-export function buildAgentArgv({ user, admin, firewall, cwd, env, command }: BoxSpec): string[] {
+export function buildAgentArgv({ role, user, admin, firewall, cwd, env, command }: BoxSpec): string[] {
+  if (role === "holder") return [...dropPrivileges(NOBODY), ...setEnvironment({}, "/"), "/bin/sleep", "infinity"];
   const ids = admin ? { uid: 0, gid: 0 } : user;
-  const keepsPrivileges = admin && !firewall;
+  // The agent's container of a sidecar starts as the agent, with nothing to give up.
+  const keepsPrivileges = (admin && !firewall) || role === "agent";
   return [...(keepsPrivileges ? [] : dropPrivileges(ids)), ...setEnvironment(env, cwd), ...guardCommand(command)];
 }
 

@@ -80,6 +80,8 @@ const NFT_PROBE = `table inet agentbox-probe {
     type filter hook output priority filter; policy drop;
     ct state established accept
     oifname lo fib saddr type != local drop
+    ip daddr 127.0.0.11 meta skuid != 0 reject with icmpx admin-prohibited
+    limit rate 50/second burst 200 packets log prefix "agentbox" group 5
     ip daddr . meta l4proto . th dport @probe accept
     meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
@@ -92,6 +94,8 @@ const IPTABLES_FEATURES: Readonly<Record<string, string>> = {
   "xt_conntrack (match conntrack)": "-m conntrack --ctstate ESTABLISHED -j ACCEPT",
   "xt_addrtype (match addrtype)": "-m addrtype --src-type LOCAL -j ACCEPT",
   "xt_set (match set)": "-m set --match-set agentbox-cut-4 dst,dst -j ACCEPT",
+  "xt_owner (match owner)": "-m owner --uid-owner 0 -j ACCEPT",
+  "xt_limit, nfnetlink_log (target NFLOG)": "-m limit --limit 50/sec --limit-burst 200 -j NFLOG --nflog-group 5",
   "ipt_REJECT (target REJECT)": "-p tcp -j REJECT --reject-with tcp-reset",
 };
 

@@ -4,6 +4,7 @@ import { ConfigError, FirewallError, KnownError } from "../policy/errors.ts";
 import { boot, requireMounts, StepError } from "./boot.ts";
 import { runCommand } from "./commands.ts";
 import { awaitHandOver, execAgent } from "./exec-agent.ts";
+import { passGate } from "./gate.ts";
 import { ALLOWLIST_DIR } from "./load-policy.ts";
 import { type Log, writeJsonLines, writePlainLines } from "./log.ts";
 import { linkLogins } from "./login.ts";
@@ -21,7 +22,8 @@ export async function main(): Promise<void> {
   try {
     const spec = readBoxSpec();
     await prepare(spec, log);
-    if (progress !== undefined) await awaitHandOver(progress);
+    // A holder has no terminal to wait for.
+    if (progress !== undefined && spec.role !== "holder") await awaitHandOver(progress);
     execAgent(spec);
   } catch (error) {
     process.exitCode = report(error, log);
@@ -29,8 +31,10 @@ export async function main(): Promise<void> {
 }
 
 async function prepare(spec: BoxSpec, log: Log): Promise<void> {
-  if (spec.firewall) await boot({ spec, allowlistDir: ALLOWLIST_DIR, run: runCommand, log });
-  else await requireMounts(spec);
+  if (!spec.firewall) await requireMounts(spec);
+  else if (spec.role === "agent") await passGate(spec, log);
+  else await boot({ spec, allowlistDir: ALLOWLIST_DIR, run: runCommand, log });
+  if (spec.role === "holder") return;
   // A box without its shared login is a nuisance, not a hole: the agent asks for a login then.
   await linkLogins(spec).catch((error: unknown) => log({ event: "warning", step: "login", text: String(error) }));
   if (!spec.firewall) log({ event: "ready", text: "firewall off: this box reaches everything", ms: Math.round(performance.now()) });

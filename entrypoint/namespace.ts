@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { ENGINE_RESOLVER } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
 
 /**
@@ -9,7 +10,7 @@ import { FirewallError } from "../policy/errors.ts";
 export function requireOwnNamespace(sys = "/sys/class/net", proc = "/proc/net"): void {
   const foreign = readdirSync(sys).filter((name) => existsSync(`${sys}/${name}/device`) || existsSync(`${sys}/${name}/bridge`));
   if (foreign.length > 0) throw refuse(`${foreign.join(", ")} is an interface of the host`);
-  const sockets = ["tcp", "tcp6", "udp", "udp6"].flatMap((table) => readBoundSockets(`${proc}/${table}`));
+  const sockets = readAllBound(proc).filter((local) => !local.startsWith(EMBEDDED_RESOLVER));
   if (sockets.length > 0) throw refuse(`another program already listens at ${sockets[0]}`);
 }
 
@@ -27,6 +28,15 @@ const EMBEDDED_RESOLVER = "0B00007F";
 // Socket states of proc_net(5): TCP_LISTEN, and TCP_CLOSE, which is what a bound UDP socket reports.
 const BOUND_STATES = ["0A", "07"];
 
+/** The engine's resolver where it lives in this box; null on the default bridge, which has none. */
+export function findEngineResolver(proc = "/proc/net"): string | null {
+  return readAllBound(proc).some((local) => local.startsWith(EMBEDDED_RESOLVER)) ? ENGINE_RESOLVER : null;
+}
+
+function readAllBound(proc: string): string[] {
+  return ["tcp", "tcp6", "udp", "udp6"].flatMap((table) => readBoundSockets(`${proc}/${table}`));
+}
+
 /** Sockets that wait for others, as written in proc_net(5): ADDRESS:PORT in hex. */
 function readBoundSockets(file: string): string[] {
   if (!existsSync(file)) return [];
@@ -34,8 +44,7 @@ function readBoundSockets(file: string): string[] {
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .flatMap(([, local = "", , state = ""]) => (BOUND_STATES.includes(state) ? [local] : []))
-    .filter((local) => !local.startsWith(EMBEDDED_RESOLVER));
+    .flatMap(([, local = "", , state = ""]) => (BOUND_STATES.includes(state) ? [local] : []));
 }
 
 /** The networks this box is on, as CIDR blocks; its siblings live there. */

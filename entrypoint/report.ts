@@ -1,11 +1,9 @@
+import type { BoxPolicy } from "../policy/box-policy.ts";
 import { type EffectiveList, WILDCARD_PROBE } from "../policy/effective-list.ts";
 import { ResolveError } from "../policy/errors.ts";
 import type { Kernel } from "./kernel.ts";
-import type { BoxPolicy } from "./load-policy.ts";
 import type { Log } from "./log.ts";
-import type { Openings } from "./openings.ts";
 import type { Resolution } from "./resolve.ts";
-import type { Plan } from "../firewall/rule.ts";
 
 // What a start tells its reader, in words.
 
@@ -20,7 +18,7 @@ export function countProgress(log: Log, total: number): (done: number) => void {
 }
 
 /** One sentence for each reason why allowed names stay closed, with the names. */
-export function describeLosses(resolutions: readonly Resolution[], { refused }: Pick<Openings, "refused">): string[] {
+export function describeLosses(resolutions: readonly Resolution[]): string[] {
   // A probe that does not exist only means that the zone has no wildcard record.
   const asked = resolutions.filter(({ name }) => !name.startsWith(`${WILDCARD_PROBE}.`));
   const lost = Map.groupBy(
@@ -31,44 +29,39 @@ export function describeLosses(resolutions: readonly Resolution[], { refused }: 
   return [
     ...[...lost].map(([failure, names]) => `not reachable, ${failure}: ${names.map(({ name }) => name).join(", ")}`),
     ...partly.map(({ name, failure }) => `${name} may be missing addresses: ${failure}`),
-    ...refused.map(({ name, address, kind }) => `${name} resolves to ${address} (${kind}), which stays closed; list the address itself to open it`),
   ];
 }
 
 /** Throws ResolveError naming every critical service that has no address that may be opened. */
-export function requireCritical(list: Pick<EffectiveList, "critical">, { refused, reachable }: Openings, resolutions: readonly Resolution[]): void {
+export function requireCritical(list: Pick<EffectiveList, "critical">, resolutions: readonly Resolution[]): void {
   const complaints = list.critical.flatMap(({ name, port }) => {
-    if (reachable.has(name)) return [];
-    const special = refused.find((candidate) => candidate.name === name);
-    const failure = resolutions.find((candidate) => candidate.name === name)?.failure;
-    const why = special === undefined ? `does not resolve: ${failure}` : `resolves only to special-purpose addresses (${special.address})`;
+    const resolution = resolutions.find((candidate) => candidate.name === name);
+    if ((resolution?.addresses.length ?? 0) > 0) return [];
     return [
       {
-        what: `the critical service ${name}:${port} ${why}`,
+        what: `the critical service ${name}:${port} does not resolve: ${resolution?.failure ?? "it was not asked for"}`,
         expected: "a public address",
-        fix: "check the network and the resolver, or take the name out of CRITICAL_SERVICES in allowlists/services.sh and run agentbox --rebuild",
+        fix: "check the network and the resolver, or take the name out of the critical services (network.critical, or CRITICAL_SERVICES in allowlists/services.sh)",
       },
     ];
   });
   if (complaints.length > 0) throw new ResolveError(complaints);
 }
 
-export function describeSets(plan: Plan): string {
-  const total = plan.sets.reduce((sum, { entries }) => sum + entries.length, 0);
-  const rules = plan.chains[4].reduce((sum, chain) => sum + chain.rules.length, 0);
-  return `${total} addresses and ports in ${plan.sets.length} sets, ${rules} rules a family`;
-}
-
-export function describeProof(critical: number): string {
+/** `resolver`: whether the box has one that was asked for a foreign name. */
+export function describeProof(critical: number, resolver: boolean): string {
   const services = critical === 0 ? "" : `${count(critical, "critical service answers", "critical services answer")}, `;
-  return `${services}the canaries are refused`;
+  return `${services}${resolver ? "a foreign name does not exist, " : ""}the canaries are refused`;
 }
 
 /** What is enforced, not what was asked for. */
-export function describeReady({ list, names }: BoxPolicy, kernel: Kernel): string {
-  if (list.entries.length === 0) return "firewall on: no network at all; verified";
+export function describeReady(box: BoxPolicy | undefined, kernel: Kernel): string {
+  if (box === undefined) return "firewall on: no network at all; verified";
   const families = kernel.ipv6 ? "IPv4 and IPv6" : "IPv4";
-  return `firewall on: ${count(list.entries.length, "entry", "entries")} (${count(names.length, "name", "names")}) may be reached by address over ${families}, everything else is refused; verified`;
+  const { list, names, report } = box;
+  const reach = `${count(list.entries.length, "entry", "entries")} (${count(names.length, "name", "names")}) may be reached by address over ${families}`;
+  if (report) return `REPORT MODE: ${reach}; everything else that is public is let through and written down, nothing of it is refused; verified`;
+  return `firewall on: ${reach}, everything else is refused; verified`;
 }
 
 /** `1 entry`, `2 entries`. */

@@ -68,7 +68,7 @@ async function findAlias(name: string, answers: readonly PromiseSettledResult<st
 
 const FAILURES: Readonly<Record<string, string>> = {
   ENOTFOUND: "the name does not exist (NXDOMAIN)",
-  ENODATA: "the name has no address",
+  ENODATA: "the name has no address, or only special-purpose ones, which stay closed",
   ETIMEOUT: "the resolver did not answer in time",
   ECONNREFUSED: "the resolver refuses connections",
   ESERVFAIL: "the resolver failed (SERVFAIL)",

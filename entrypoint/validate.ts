@@ -1,49 +1,46 @@
 import { readFileSync } from "node:fs";
-import { connect, type LookupFunction } from "node:net";
+import type { LookupFunction } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { BoxSpec } from "../policy/box-spec.ts";
 import type { CriticalService } from "../policy/critical-service.ts";
-import { FirewallError, ResolveError } from "../policy/errors.ts";
+import type { BoxPolicy } from "../policy/box-policy.ts";
+import { decide } from "../policy/decide.ts";
+import { ResolveError } from "../policy/errors.ts";
 import { actAs } from "./act-as.ts";
+import { FOREIGN_NAMES, requireUnknown, requireWalls } from "./canary.ts";
 
 const CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 const SERVICE_LIMIT_MS = 10_000;
-const CANARY_LIMIT_MS = 1000;
-
-// Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down.
-const CANARIES = [
-  { host: "198.51.100.1", port: 9 },
-  { host: "2001:db8::1", port: 9 },
-];
-
-/** The answers of connect(2) that mean "not let out": refused by a rule, or no way there at all. */
-const REFUSALS = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EACCES", "EADDRNOTAVAIL", "EAFNOSUPPORT"];
-
 export type ValidateInput = {
   user: Pick<BoxSpec["user"], "uid" | "gid">;
-  critical: readonly CriticalService[];
+  /** Undefined where nothing can be reached and nobody resolves. */
+  box: BoxPolicy | undefined;
   /** The addresses of each name that were opened. */
   reachable: ReadonlyMap<string, readonly string[]>;
 };
 
 /**
- * Proves from inside, as the agent's uid, that the critical services answer and that the canaries are
- * refused at once; all side by side. A time-out never counts as a refusal.
+ * Proves from inside, as the agent's uid, that the critical services answer, that a name which is not allowed
+ * does not exist at the box's resolver, and that canaries and a foreign resolver are refused at once; all
+ * side by side. A time-out never counts as a refusal.
  *
- * Errors: FirewallError when a canary is not refused, ResolveError naming each service that does not answer.
+ * Errors: FirewallError when a wall does not hold, ResolveError naming each service that does not answer.
  */
-export async function validateReach({ user, critical, reachable }: ValidateInput): Promise<void> {
+export async function validateReach({ user, box, reachable }: ValidateInput): Promise<void> {
   await actAs(user, async () => {
-    const ca = readFileSync(CA_BUNDLE);
+    const critical = box?.list.critical ?? [];
+    const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(CA_BUNDLE);
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
-    await Promise.all(CANARIES.map(requireRefused));
+    // In report mode a foreign name is answered; that is what it is for.
+    const foreign = box === undefined || box.report ? undefined : FOREIGN_NAMES.find((name) => decide(box.policy, { host: name }).action === "deny");
+    await Promise.all([requireWalls(), foreign === undefined ? undefined : requireUnknown(foreign)]);
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;
     throw new ResolveError(
       failures.map((what) => ({
         what,
         expected: "every critical service to answer",
-        fix: "check the network, or take the name out of CRITICAL_SERVICES in allowlists/services.sh and run agentbox --rebuild",
+        fix: "check the network, or take the name out of the critical services (network.critical, or CRITICAL_SERVICES in allowlists/services.sh)",
       })),
     );
   });
@@ -80,29 +77,6 @@ function explain(error: Error): string {
   if (UNTRUSTED.has(code)) return `its certificate is not trusted (${code}); behind an inspecting gateway give its CA with --ca-file`;
   if (error instanceof AggregateError) return error.errors.map(describe).join(", ");
   return error.message;
-}
-
-function requireRefused({ host, port }: { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port });
-    const refuse = (what: string): void => {
-      socket.destroy();
-      reject(
-        new FirewallError({
-          what: `the canary ${host} port ${port} ${what}`,
-          expected: "a refusal at once",
-          fix: "the firewall does not hold in this namespace; run agentbox doctor",
-        }),
-      );
-    };
-    socket.setTimeout(CANARY_LIMIT_MS, () => refuse("was neither refused nor reached in time"));
-    socket.once("connect", () => refuse("can be reached"));
-    socket.once("error", (error) => {
-      const code = "code" in error ? String(error.code) : error.message;
-      if (REFUSALS.includes(code)) resolve();
-      else refuse(`answered ${code}`);
-    });
-  });
 }
 
 function describe(error: unknown): string {

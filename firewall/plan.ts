@@ -1,38 +1,47 @@
 import type { Family } from "../policy/address.ts";
-import type { PublishedPort } from "../policy/box-spec.ts";
-import { type Chain, FAMILIES, familyOf, IN_CHAIN, nameSets, OUT_CHAIN, type Plan, type Rule, type SetEntry } from "./rule.ts";
+import { ENGINE_RESOLVER, type PublishedPort } from "../policy/box-spec.ts";
+import type { PolicyDocument } from "../policy/policy-document.ts";
+import { SPECIAL_RANGES } from "../policy/special-ranges.ts";
+import { type Chain, FAMILIES, familyOf, IN_CHAIN, type Match, nameSets, OUT_CHAIN, type Plan, type Rule, type SetEntry } from "./rule.ts";
 
 /** What the rules are made from: canonical addresses only, names are resolved before. */
 export type PlanInput = {
-  /** Addresses and ranges that the owner wrote, with their ports. */
+  /** Addresses and ranges that the owner wrote, names of the hosts file, and pinned private names, with their ports. */
   literal: readonly SetEntry[];
-  /** Addresses that allowed names resolved to. */
-  learned: readonly SetEntry[];
-  resolvers: readonly string[];
+  /** The resolvers that the box's own one asks. */
+  upstreams: readonly string[];
+  /** The only user who may ask them. */
+  proxyUid: number;
   published: readonly PublishedPort[];
   /** The host's addresses on the box's network. */
   gateways: readonly string[];
   /** The box's own networks (CIDR blocks): siblings live there. */
   subnets: readonly string[];
-  /** Whether port 22 is open to the entries that list it. */
-  ssh: boolean;
+  /** Port 22: open to the entries that list it, to every public address, or closed. */
+  ssh: PolicyDocument["ssh"];
+  /** Report mode: what nothing allows is let through to public addresses, and logged. */
+  report: boolean;
 };
 
 /** Makes the complete rule list of both families. Pure; the order of the rules is normative (docs/security.md). */
 export function planRules(input: PlanInput): Plan {
   return {
-    sets: FAMILIES.flatMap((family) => planSets(input, family)),
+    sets: planSets(input),
     chains: { 4: planChains(input, 4), 6: planChains(input, 6) },
   };
 }
 
-function planSets(input: PlanInput, family: Family): Plan["sets"] {
+/** Makes the sets alone: what a live change of the policy replaces. */
+export function planSets(input: Pick<PlanInput, "literal" | "ssh">): Plan["sets"] {
+  return FAMILIES.flatMap((family) => planSetsOf(input, family));
+}
+
+function planSetsOf(input: Pick<PlanInput, "literal" | "ssh">, family: Family): Plan["sets"] {
   const names = nameSets(family);
-  const ofFamily = (entries: readonly SetEntry[]): SetEntry[] =>
-    uniqueEntries(entries.filter(({ range, port }) => familyOf(range) === family && (input.ssh || port !== 22)));
+  const ofFamily = input.literal.filter(({ range, port }) => familyOf(range) === family && (input.ssh !== "off" || port !== 22));
   return [
-    { name: names.literal, family, entries: ofFamily(input.literal) },
-    { name: names.learned, family, entries: ofFamily(input.learned) },
+    { name: names.literal, family, entries: uniqueEntries(ofFamily) },
+    { name: names.learned, family, entries: [] },
     { name: names.cut, family, entries: [] },
   ];
 }
@@ -51,6 +60,7 @@ function planChains(input: PlanInput, family: Family): Chain[] {
 
 function planOutput(input: PlanInput, family: Family): Rule[] {
   const sets = nameSets(family);
+  const upstreams = input.upstreams.filter((address) => familyOf(address) === family);
   return [
     ...refuseRoutingHeaders(family),
     {
@@ -59,22 +69,84 @@ function planOutput(input: PlanInput, family: Family): Rule[] {
       verdict: "drop",
     },
     { why: "connections that a deny has cut", match: { protocol: "tcp", set: sets.cut }, verdict: "tcp-reset" },
+    ...refuseResolvers(input, family, upstreams),
     { why: "replies, and what was allowed when it began", match: { established: true }, verdict: "accept" },
     { why: "the box's own services", match: { outInterface: "lo" }, verdict: "accept" },
     // 133 router solicitation, 135 and 136 neighbour discovery (RFC 4890, section 4.4.1): no IPv6 without them.
     ...allowIcmpv6(family, [133, 135, 136]),
-    ...input.resolvers
-      .filter((address) => familyOf(address) === family)
-      .flatMap((destination): Rule[] => [
-        { why: "DNS to the box's own resolver", match: { destination, protocol: "udp", port: 53 }, verdict: "accept" },
-        { why: "DNS to the box's own resolver", match: { destination, protocol: "tcp", port: 53 }, verdict: "accept" },
-      ]),
-    ...[sets.literal, sets.learned].map(
-      (set): Rule => ({ why: "SSH", match: { protocol: "tcp", port: 22, set }, verdict: input.ssh ? "accept" : "tcp-reset" }),
+    ...upstreams.flatMap((destination) =>
+      DNS_PROTOCOLS.map(
+        (protocol): Rule => ({ why: "DNS from the box's own resolver", match: { destination, protocol, port: 53, uid: input.proxyUid }, verdict: "accept" }),
+      ),
     ),
+    ...planSsh(input, family),
     ...[sets.literal, sets.learned].map((set): Rule => ({ why: "allowed", match: { set }, verdict: "accept" })),
-    ...refuseTheRest("everything else"),
+    ...(input.report ? reportTheRest(family) : []),
+    { why: "what is refused is told", match: {}, verdict: "log-refused" },
+    ...refuse("everything else"),
   ];
+}
+
+const DNS_PROTOCOLS = ["udp", "tcp"] as const;
+
+/**
+ * The upstreams and the engine's resolver are for the proxy alone. This stands ahead of "established": the
+ * kernel remembers a question for half a minute after its answer, and whoever then sends from the same port
+ * continues it in the kernel's eyes.
+ */
+function refuseResolvers({ proxyUid }: PlanInput, family: Family, upstreams: readonly string[]): Rule[] {
+  const engine: Match[] = family === 4 ? [{ destination: ENGINE_RESOLVER, notUid: proxyUid }] : [];
+  const foreign = upstreams
+    .filter((destination) => destination !== ENGINE_RESOLVER)
+    .flatMap((destination): Match[] => DNS_PROTOCOLS.map((protocol) => ({ destination, protocol, port: 53, notUid: proxyUid })));
+  const why = "a resolver that only the proxy may ask";
+  return [
+    ...[...engine, ...foreign].flatMap((match): Rule[] => [{ why, match, verdict: "log-refused" }, ...refuse(why, match)]),
+  ];
+}
+
+function planSsh({ ssh }: PlanInput, family: Family): Rule[] {
+  const { literal, learned } = nameSets(family);
+  const listed = [literal, learned].map(
+    (set): Rule => ({ why: "SSH", match: { protocol: "tcp", port: 22, set }, verdict: ssh === "off" ? "tcp-reset" : "accept" }),
+  );
+  if (ssh !== "any") return listed;
+  const anywhere: Match = { protocol: "tcp", port: 22 };
+  return [...listed, ...refuseSpecial("SSH to a special-purpose address", family, anywhere), ...acceptPublic("SSH to anybody", family, anywhere)];
+}
+
+// A resolver of its own, plain or over TLS, would hide from the report what is asked for.
+const RESOLVER_PORTS = [53, 853] as const;
+
+function reportTheRest(family: Family): Rule[] {
+  const why = "report mode";
+  const resolvers = RESOLVER_PORTS.flatMap((port) => DNS_PROTOCOLS.map((protocol): Match => ({ protocol, port })));
+  return [
+    ...resolvers.flatMap((match): Rule[] => [{ why, match, verdict: "log-refused" }, ...refuse(why, match)]),
+    ...refuseSpecial(why, family, {}),
+    { why, match: publicOnly(family), verdict: "log-report" },
+    ...acceptPublic(why, family, {}),
+  ];
+}
+
+function refuseSpecial(why: string, family: Family, match: Match): Rule[] {
+  return specialBlocks(family).flatMap((destination) => refuse(why, { ...match, destination }));
+}
+
+function acceptPublic(why: string, family: Family, match: Match): Rule[] {
+  return [{ why, match: { ...match, ...publicOnly(family) }, verdict: "accept" }];
+}
+
+/** Of IPv6 only global unicast is public; what else there is is refused by not being accepted. */
+function publicOnly(family: Family): Match {
+  return family === 4 ? {} : { destination: "2000::/3" };
+}
+
+// IPv4 addresses inside: a gateway on the way would deliver to them.
+const EMBEDDING_BLOCKS: Readonly<Record<Family, readonly string[]>> = { 4: [], 6: ["2002::/16"] };
+
+function specialBlocks(family: Family): string[] {
+  return [...SPECIAL_RANGES.map(({ range }) => range).filter((range) => familyOf(range) === family), ...EMBEDDING_BLOCKS[family]];
 }
 
 function planInput(input: PlanInput, family: Family): Rule[] {
@@ -85,7 +157,7 @@ function planInput(input: PlanInput, family: Family): Rule[] {
     // 134 router advertisement, 135 and 136 neighbour discovery.
     ...allowIcmpv6(family, [134, 135, 136]),
     ...input.published.flatMap((published) => allowPublished(input, family, published)),
-    ...refuseTheRest("nobody connects to a box"),
+    ...refuse("nobody connects to a box"),
   ];
 }
 
@@ -118,9 +190,10 @@ function allowIcmpv6(family: Family, types: readonly number[]): Rule[] {
 }
 
 /** TCP always by reset: a client that gets an ICMP error for a SYN waits a second for nothing. */
-function refuseTheRest(why: string): Rule[] {
+function refuse(why: string, match: Match = {}): Rule[] {
+  if (match.protocol !== undefined) return [{ why, match, verdict: match.protocol === "tcp" ? "tcp-reset" : "reject" }];
   return [
-    { why, match: { protocol: "tcp" }, verdict: "tcp-reset" },
-    { why, match: {}, verdict: "reject" },
+    { why, match: { ...match, protocol: "tcp" }, verdict: "tcp-reset" },
+    { why, match, verdict: "reject" },
   ];
 }

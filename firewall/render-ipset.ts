@@ -1,4 +1,4 @@
-import type { KernelSet, Plan } from "./rule.ts";
+import { FAMILIES, type KernelSet, nameSets, type Plan } from "./rule.ts";
 
 // ipset's own default; a set grows to it only as entries come.
 const DEFAULT_MAX_ENTRIES = 65_536;
@@ -9,26 +9,40 @@ export function renderEmptySets(plan: Plan): string {
 }
 
 /**
- * Renders `ipset -exist restore` text that fills the sets of a plan: each is built beside the live one
- * under another name and swapped in, so that no packet ever meets a half-filled set. Sets without
- * entries are filled too, so that a second run takes away what the first allowed.
+ * Renders `ipset -exist restore` text that fills the literal sets of a plan: each is built beside the live
+ * one under another name and swapped in, so that no packet ever meets a half-filled set. A set without
+ * entries is filled too, so that a second plan takes away what the first allowed. What was learned stays.
  */
-export function renderFilledSets(plan: Plan): string {
-  return plan.sets
-    .map((set) => {
-      const next = set.name.replace("agentbox-", "agentbox-next-");
-      return [
-        `create ${renderCreate(set.name, set)}`,
-        // A run that was killed may have left its own half-filled one.
-        `create ${renderCreate(next, set)}`,
-        `flush ${next}`,
-        ...set.entries.map(({ range, protocol, port }) => `add ${next} ${range},${protocol}:${port}`),
-        `swap ${next} ${set.name}`,
-        `destroy ${next}`,
-        "",
-      ].join("\n");
-    })
-    .join("");
+export function renderLiteralSets(plan: Pick<Plan, "sets">): string {
+  return [...renderNextSets(plan), ...renderSwaps(plan), ""].join("\n");
+}
+
+/** The first half: the lines that build the new sets beside the live ones. Repeating it begins anew. */
+export function renderNextSets(plan: Pick<Plan, "sets">): string[] {
+  return literalSets(plan).flatMap((set) => {
+    const next = nameNext(set);
+    // A run that was killed may have left its own half-filled one, of another size perhaps.
+    return [
+      `create ${renderCreate(next, set)}`,
+      `destroy ${next}`,
+      `create ${renderCreate(next, set)}`,
+      ...set.entries.map(({ range, protocol, port }) => `add ${next} ${range},${protocol}:${port}`),
+    ];
+  });
+}
+
+/** The second half: the lines that put the new sets in place of the live ones. */
+export function renderSwaps(plan: Pick<Plan, "sets">): string[] {
+  return literalSets(plan).flatMap((set) => [`swap ${nameNext(set)} ${set.name}`, `destroy ${nameNext(set)}`]);
+}
+
+function literalSets(plan: Pick<Plan, "sets">): KernelSet[] {
+  const literal = new Set(FAMILIES.map((family) => nameSets(family).literal));
+  return plan.sets.filter(({ name }) => literal.has(name));
+}
+
+function nameNext({ name }: KernelSet): string {
+  return name.replace("agentbox-", "agentbox-next-");
 }
 
 /** `timeout 0` lets single entries have a life of their own; these live as long as the set. */

@@ -1,5 +1,5 @@
 import type { Family } from "../policy/address.ts";
-import type { Chain, Match, Plan, Rule } from "./rule.ts";
+import { type Chain, LOG_GROUP, LOG_LIMIT, LOG_PREFIX, type Match, type Plan, type Rule } from "./rule.ts";
 
 const POLICIES = [":INPUT DROP [0:0]", ":FORWARD DROP [0:0]", ":OUTPUT DROP [0:0]"];
 
@@ -44,13 +44,20 @@ function renderMatch(match: Match): string[] {
   if (match.port !== undefined && match.protocol !== undefined) words.push("-m", match.protocol, "--dport", String(match.port));
   if (match.foreignSource) words.push("-m", "addrtype", "!", "--src-type", "LOCAL");
   if (match.routingHeader) words.push("-m", "rt");
+  if (match.uid !== undefined) words.push("-m", "owner", "--uid-owner", String(match.uid));
+  if (match.notUid !== undefined) words.push("-m", "owner", "!", "--uid-owner", String(match.notUid));
   if (match.established) words.push("-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED");
   if (match.set !== undefined) words.push("-m", "set", "--match-set", match.set, "dst,dst");
   return words;
 }
 
+const LIMIT = ["-m", "limit", "--limit", `${LOG_LIMIT.perSecond}/sec`, "--limit-burst", String(LOG_LIMIT.burst)];
+
 function renderVerdict(verdict: Rule["verdict"], family: Family): string[] {
   switch (verdict) {
+    case "log-refused":
+    case "log-report":
+      return [...LIMIT, "-j", "NFLOG", "--nflog-prefix", LOG_PREFIX[verdict], "--nflog-group", String(LOG_GROUP)];
     case "accept":
       return ["-j", "ACCEPT"];
     case "drop":

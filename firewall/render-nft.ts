@@ -1,18 +1,21 @@
 import type { Family } from "../policy/address.ts";
-import { FAMILIES, type KernelSet, type Match, type Plan, type Rule } from "./rule.ts";
+import { FAMILIES, type KernelSet, LOG_GROUP, LOG_LIMIT, LOG_PREFIX, type Match, nameSets, type Plan, type Rule } from "./rule.ts";
 
 const TABLE = "inet agentbox";
 
 /**
- * Renders a plan as one `nft -f` transaction: an own table with native sets, for kernels without ipset.
- * The table is declared, deleted and declared anew, so that it is replaced whether or not it existed.
+ * Renders the rules of a plan as one `nft -f` transaction: an own table with native sets, for kernels without
+ * ipset. Sets that exist stay as they are; rules that exist are replaced as a whole. Entries of literal sets
+ * are `renderNftLiterals`'s.
  */
 export function renderNft(plan: Plan): string {
   return [
-    `table ${TABLE} {}`,
-    `delete table ${TABLE}`,
     `table ${TABLE} {`,
     ...plan.sets.flatMap(renderSet),
+    "}",
+    // Takes the rules of an earlier run away, and neither chains nor sets.
+    `flush table ${TABLE}`,
+    `table ${TABLE} {`,
     ...FAMILIES.flatMap((family) =>
       plan.chains[family].flatMap(({ name, rules }) => [
         `  chain ${name}-${family} {`,
@@ -30,6 +33,18 @@ export function renderNft(plan: Plan): string {
   ].join("\n");
 }
 
+/** Renders one line, a transaction of `nft`, that replaces the entries of the literal sets. */
+export function renderNftLiterals(plan: Pick<Plan, "sets">): string {
+  const literal = new Set(FAMILIES.map((family) => nameSets(family).literal));
+  return plan.sets
+    .filter(({ name }) => literal.has(name))
+    .flatMap(({ name, entries }) => {
+      const elements = entries.map(({ range, protocol, port }) => `${range} . ${protocol} . ${port}`);
+      return [`flush set ${TABLE} ${name}`, ...(elements.length === 0 ? [] : [`add element ${TABLE} ${name} { ${elements.join(", ")} }`])];
+    })
+    .join("; ");
+}
+
 function renderHook(hook: "output" | "input", chain: string | undefined): string[] {
   return [
     `  chain ${hook} {`,
@@ -39,15 +54,8 @@ function renderHook(hook: "output" | "input", chain: string | undefined): string
   ];
 }
 
-function renderSet({ name, family, entries }: KernelSet): string[] {
-  const elements = entries.map(({ range, protocol, port }) => `${range} . ${protocol} . ${port}`);
-  return [
-    `  set ${name} {`,
-    `    type ipv${family}_addr . inet_proto . inet_service`,
-    "    flags interval,timeout",
-    ...(elements.length === 0 ? [] : [`    elements = { ${elements.join(", ")} }`]),
-    "  }",
-  ];
+function renderSet({ name, family }: KernelSet): string[] {
+  return [`  set ${name} {`, `    type ipv${family}_addr . inet_proto . inet_service`, "    flags interval,timeout", "  }"];
 }
 
 function renderRule({ match, verdict }: Rule, family: Family): string {
@@ -66,6 +74,8 @@ function renderMatch(match: Match, family: Family): string[] {
   if (match.port !== undefined) words.push("th", "dport", String(match.port));
   if (match.foreignSource) words.push("fib", "saddr", "type", "!=", "local");
   if (match.routingHeader) words.push("exthdr", "rt", "exists");
+  if (match.uid !== undefined) words.push("meta", "skuid", String(match.uid));
+  if (match.notUid !== undefined) words.push("meta", "skuid", "!=", String(match.notUid));
   if (match.established) words.push("ct", "state", "established,related");
   if (match.set !== undefined) words.push(ip, "daddr", ".", "meta", "l4proto", ".", "th", "dport", `@${match.set}`);
   return words;
@@ -73,6 +83,9 @@ function renderMatch(match: Match, family: Family): string[] {
 
 function renderVerdict(verdict: Rule["verdict"]): string {
   switch (verdict) {
+    case "log-refused":
+    case "log-report":
+      return `limit rate ${LOG_LIMIT.perSecond}/second burst ${LOG_LIMIT.burst} packets log prefix "${LOG_PREFIX[verdict]}" group ${LOG_GROUP}`;
     case "accept":
     case "drop":
       return verdict;

@@ -20,10 +20,17 @@ export type Match = {
   foreignSource?: true;
   /** The packet has an IPv6 routing header. */
   routingHeader?: true;
+  /** The socket that sends the packet belongs to this user. */
+  uid?: number;
+  /** The socket belongs to another user, or (iptables only) there is none. */
+  notUid?: number;
 };
 
-/** `tcp-reset` needs `protocol: "tcp"`; `reject` answers with ICMP administratively prohibited. */
-type Verdict = "accept" | "drop" | "reject" | "tcp-reset";
+/**
+ * `tcp-reset` needs `protocol: "tcp"`; `reject` answers with ICMP administratively prohibited. `log-refused`
+ * and `log-report` hand a copy of the packet to the keeper, at most so many a second, and go on.
+ */
+type Verdict = "accept" | "drop" | "reject" | "tcp-reset" | "log-refused" | "log-report";
 
 export type Rule = { why: string; match: Match; verdict: Verdict };
 
@@ -33,18 +40,25 @@ export type SetEntry = { range: string; protocol: "tcp" | "udp"; port: number };
 
 export type KernelSet = { name: string; family: Family; entries: readonly SetEntry[] };
 
-/** Everything that the kernel is told, for both families. */
+export type SetNames = { literal: string; learned: string; cut: string };
+
+/** Everything that the kernel is told, for both families. Only literal sets have entries here: the keeper fills the others. */
 export type Plan = {
   sets: readonly KernelSet[];
   chains: Readonly<Record<Family, readonly Chain[]>>;
 };
 
 export const FAMILIES: readonly Family[] = [4, 6];
+
+/** The kernel's log group that the keeper reads, the prefixes in it, and how much of a flood it passes on. */
+export const LOG_GROUP = 5;
+export const LOG_PREFIX = { "log-refused": "agentbox-refused", "log-report": "agentbox-report" } as const;
+export const LOG_LIMIT = { perSecond: 50, burst: 200 } as const;
 export const OUT_CHAIN = "AGENTBOX-OUT";
 export const IN_CHAIN = "AGENTBOX-IN";
 
 /** Names of the sets of one family; tests and the manual plan read them. */
-export function nameSets(family: Family): { literal: string; learned: string; cut: string } {
+export function nameSets(family: Family): SetNames {
   return { literal: `agentbox-literal-${family}`, learned: `agentbox-learned-${family}`, cut: `agentbox-cut-${family}` };
 }
 

@@ -52,6 +52,8 @@ export const controlRequestSchema = z.discriminatedUnion("op", [
   z.strictObject({ op: z.literal("status") }),
   /** Answered when the proxy serves the policy and the private names are pinned, or it is clear that it never will. */
   z.strictObject({ op: z.literal("await-ready") }),
+  /** From the entrypoint when all names of the start are resolved: what an earlier run in this namespace had learned beyond them is closed. */
+  z.strictObject({ op: z.literal("settle") }),
 ]);
 export type ControlRequest = z.infer<typeof controlRequestSchema>;
 

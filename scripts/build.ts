@@ -13,11 +13,16 @@ const root = path.join(import.meta.dirname, "..");
 type Bundle = { entry: string; output: string; apart?: Readonly<Record<string, string>> };
 
 const bundles: readonly Bundle[] = [
-  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs" } },
+  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs" } },
   { entry: "cli/ui/launch-screen.tsx", output: "launch-screen.mjs" },
+  { entry: "cli/ui/setup-screen.tsx", output: "setup-screen.mjs" },
   // The first of the two only turns the compile cache on, which must happen before the second is loaded.
   { entry: "entrypoint/start.ts", output: "entrypoint.mjs", apart: { "main.ts": "./entrypoint-main.mjs" } },
   { entry: "entrypoint/main.ts", output: "entrypoint-main.mjs" },
+  { entry: "entrypoint/keeper-start.ts", output: "keeper.mjs", apart: { "main.ts": "./keeper-main.mjs" } },
+  { entry: "entrypoint/keeper/main.ts", output: "keeper-main.mjs" },
+  { entry: "entrypoint/control-main.ts", output: "control.mjs" },
+  { entry: "proxy/main.ts", output: "proxy.mjs" },
   { entry: "scripts/install-agents.ts", output: "install-agents.mjs" },
 ];
 

@@ -18,6 +18,8 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "iptables-restore", packages: ["iptables"], why: "the kernel tests" },
   { program: "ipset", packages: ["ipset"], why: "the kernel tests" },
   { program: "nft", packages: ["nftables"], why: "the kernel tests" },
+  { program: "ulogd", packages: ["ulogd2", "ulogd2-json"], why: "the record of refused packets" },
+  { program: "tini", packages: ["tini"], why: "the init of boxes in namespaces" },
   { program: "ip", packages: ["iproute2"], why: "the lab's namespaces" },
   { program: "curl", packages: ["curl"], why: "clients of the lab" },
   { program: "python3", packages: ["python3"], why: "clients of the lab" },

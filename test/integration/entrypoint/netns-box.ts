@@ -1,14 +1,23 @@
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
-import type { BoxSpec } from "../../../policy/box-spec.ts";
+import { type BoxSpec, KEEPER_DIR } from "../../../policy/box-spec.ts";
 import { emptyDocument } from "../../../policy/policy-document.ts";
+import { KEEPER_IDS } from "../../../policy/reserved-ids.ts";
 import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
 
 /** One start of the real entrypoint in a namespace of the lab, with the capabilities that a container would have. */
-export type BoxRun = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string; events: BootEvent[] };
+export type BoxRun = {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  events: BootEvent[];
+  /** The files of the session's log, by name. */
+  logs: Record<string, string>;
+};
 
 export type BoxOptions = {
   /** Words of ALLOWED_SERVICES and CRITICAL_SERVICES; the shipped files where left out. */
@@ -44,6 +53,14 @@ mount --bind "$1/ca.crt" /etc/ssl/certs/ca-certificates.crt
 mount -t tmpfs tmpfs /run
 mkdir -p /run/agentbox
 mount --bind "$1/run" /run/agentbox
+mkdir -p ${KEEPER_DIR}
+mount -t tmpfs -o mode=0710,uid=${KEEPER_IDS.uid},gid=${KEEPER_IDS.gid} tmpfs ${KEEPER_DIR}
+mkdir ${KEEPER_DIR}/run ${KEEPER_DIR}/log
+mount -t tmpfs -o mode=1777 tmpfs ${KEEPER_DIR}/run
+mount --bind "$1/log" ${KEEPER_DIR}/log
+# What an engine sets for every container (Docker) or is asked to (Podman).
+echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start
+mount --bind "$1/resolv.conf" /etc/resolv.conf
 if [ -d "$1/replace" ]; then
   mkdir /run/sbin /run/sbin.real
   cp -a /usr/sbin/. /run/sbin
@@ -53,7 +70,7 @@ if [ -d "$1/replace" ]; then
 fi
 capabilities=$2
 shift 2
-exec setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
+exec tini -- setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
 `;
 
 /** Starts a box and waits for its end; the command defaults to `true`. */
@@ -62,7 +79,8 @@ export async function runBox(lab: NamespaceLab, options: BoxOptions = {}, box: L
   try {
     writeFiles(dir, lab, options);
     const firewall = options.firewall ?? "1";
-    return await runEntrypoint(box, dir, { ...options, firewall });
+    const run = await runEntrypoint(box, dir, { ...options, firewall });
+    return { ...run, logs: readLogs(join(dir, "log")) };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -70,6 +88,9 @@ export async function runBox(lab: NamespaceLab, options: BoxOptions = {}, box: L
 
 function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
   mkdirSync(join(dir, "run"), { recursive: true });
+  mkdirSync(join(dir, "log"));
+  chmodSync(join(dir, "log"), 0o777);
+  writeFileSync(join(dir, "resolv.conf"), "nameserver 127.0.0.1\n");
   cpSync(join(ROOT, "allowlists"), join(dir, "allowlists"), { recursive: true });
   if (options.services !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), options.services);
   else if (options.allowed !== undefined) writeFileSync(join(dir, "allowlists/services.sh"), renderServices(options));
@@ -79,8 +100,12 @@ function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
     mkdirSync(join(dir, "replace"), { recursive: true });
     writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
-  const text = options.specText === undefined ? JSON.stringify(makeSpec(options)) : options.specText;
+  const text = options.specText === undefined ? JSON.stringify(makeSpec(lab, options)) : options.specText;
   if (text !== null) writeFileSync(join(dir, "run/box.json"), text, { mode: 0o644 });
+}
+
+function readLogs(dir: string): Record<string, string> {
+  return Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name), "utf8")]));
 }
 
 function renderServices({ allowed = [], critical = [] }: BoxOptions): string {
@@ -91,7 +116,7 @@ function renderArray(name: string, words: readonly string[]): string {
   return `${name}=(\n${words.map((word) => `  "${word}"\n`).join("")})\n`;
 }
 
-function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {
+function makeSpec({ dns }: Pick<NamespaceLab, "dns">, { spec, command = ["true"] }: BoxOptions): BoxSpec {
   return {
     version: 2,
     session: "test",
@@ -104,7 +129,7 @@ function makeSpec({ spec, command = ["true"] }: BoxOptions): BoxSpec {
     command: [...command],
     cwd: "/",
     env: { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin" },
-    dns: { upstreams: [] },
+    dns: { upstreams: [dns.v4, dns.v6] },
     published: [],
     gateways: [],
     ...spec,
@@ -115,6 +140,11 @@ function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewal
   const argv = box.argv([
     "unshare",
     "--mount",
+    // What a box leaves running ends with it, as in a container.
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
     "sh",
     "-c",
     MOUNTS,
@@ -130,7 +160,7 @@ function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewal
     stdio: ["ignore", "pipe", "pipe"],
     timeout: 60_000,
   });
-  const run: BoxRun = { code: null, signal: null, stdout: "", stderr: "", events: [] };
+  const run: BoxRun = { code: null, signal: null, stdout: "", stderr: "", events: [], logs: {} };
   let pending = "";
   child.stdout.on("data", (chunk: Buffer) => (run.stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => {

@@ -1,0 +1,103 @@
+import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
+import { connect } from "node:net";
+import { RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
+import { FirewallError } from "../policy/errors.ts";
+
+const CANARY_LIMIT_MS = 1000;
+
+// Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down.
+const CANARIES = [
+  { host: "198.51.100.1", port: 9 },
+  { host: "2001:db8::1", port: 9 },
+];
+const FOREIGN_RESOLVER = { host: "198.51.100.1", port: 53 } as const;
+
+/** Names that exist everywhere (RFC 2606), so that only the box's resolver can say that they do not. */
+export const FOREIGN_NAMES = ["example.com", "example.net", "example.org"] as const;
+
+/** The answers of connect(2) and send(2) that mean "not let out": refused by a rule, or no way there at all. */
+const REFUSALS = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EACCES", "EPERM", "EADDRNOTAVAIL", "EAFNOSUPPORT"];
+
+/** Throws FirewallError unless the canaries and a foreign resolver are refused at once. */
+export async function requireWalls(): Promise<void> {
+  await Promise.all([...CANARIES, FOREIGN_RESOLVER].map(requireRefused).concat(requireUdpRefused(FOREIGN_RESOLVER)));
+}
+
+/** Throws FirewallError unless the box's own resolver says that the name does not exist. */
+export async function requireUnknown(name: string): Promise<void> {
+  const outcome = await lookUp(name);
+  if (outcome !== "ENOTFOUND") throw new FirewallError({ what: `the name ${name}, which is not allowed, ${outcome}`, expected: "a name that does not exist", fix: FIX });
+}
+
+/** As `requireUnknown`, for a process that does not know the policy: no policy allows all names that exist everywhere. */
+export async function requireSomeUnknown(): Promise<void> {
+  const outcomes = await Promise.all(FOREIGN_NAMES.map(lookUp));
+  if (outcomes.includes("ENOTFOUND")) return;
+  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${FOREIGN_NAMES[0]} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
+}
+
+const FIX = "the firewall does not hold in this namespace; run agentbox doctor";
+
+async function lookUp(name: string): Promise<string> {
+  const resolver = new Resolver({ timeout: CANARY_LIMIT_MS, tries: 2 });
+  resolver.setServers([RESOLVER_ADDRESSES[4]]);
+  return resolver.resolve4(name).then(
+    (addresses) => `resolves to ${addresses.join(", ")}`,
+    (error: unknown) => {
+      const code = codeOf(error);
+      return code === "ENOTFOUND" ? code : `could not be asked for (${code})`;
+    },
+  );
+}
+
+type Canary = { host: string; port: number };
+
+function requireRefused({ host, port }: Canary): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    const judge = makeJudge({ host, port }, () => socket.destroy(), resolve, reject);
+    socket.setTimeout(CANARY_LIMIT_MS, () => judge("was neither refused nor reached in time"));
+    socket.once("connect", () => judge("can be reached"));
+    socket.once("error", (error) => judge(error));
+  });
+}
+
+function requireUdpRefused({ host, port }: Canary): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket("udp4");
+    const timer = setTimeout(() => judge("was not refused a datagram"), CANARY_LIMIT_MS);
+    const judge = makeJudge(
+      { host, port },
+      () => {
+        clearTimeout(timer);
+        socket.close();
+      },
+      resolve,
+      reject,
+    );
+    socket.once("error", (error) => judge(error));
+    socket.connect(port, host, (error?: Error) => {
+      if (error !== undefined) return;
+      socket.send("agentbox", (failure) => failure !== null && judge(failure));
+    });
+  });
+}
+
+/** Settles once: an error that means a refusal is what is wanted, everything else is a hole. */
+function makeJudge({ host, port }: Canary, close: () => void, resolve: () => void, reject: (error: Error) => void): (outcome: Error | string) => void {
+  let settled = false;
+  return (outcome) => {
+    if (settled) return;
+    settled = true;
+    close();
+    if (typeof outcome !== "string" && REFUSALS.includes(codeOf(outcome))) return resolve();
+    const what = typeof outcome === "string" ? outcome : `answered ${codeOf(outcome)}`;
+    reject(new FirewallError({ what: `the canary ${host} port ${port} ${what}`, expected: "a refusal at once", fix: FIX }));
+  };
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error ? String(error.code) : error.message;
+}

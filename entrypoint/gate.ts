@@ -1,0 +1,22 @@
+import type { BoxSpec } from "../policy/box-spec.ts";
+import { requireMounts, StepError } from "./boot.ts";
+import { requireSomeUnknown, requireWalls } from "./canary.ts";
+import type { Log } from "./log.ts";
+
+/**
+ * The start of the agent's container in the sidecar topology, which has no capability: it proves that the
+ * namespace it joined has the walls. A holder that was started again leaves an open one.
+ */
+export async function passGate(spec: BoxSpec, log: Log): Promise<void> {
+  await requireMounts(spec);
+  log({ event: "start", step: "gate" });
+  try {
+    const resolves = spec.mode !== "none" && !spec.policy.report;
+    await Promise.all([requireWalls(), resolves ? requireSomeUnknown() : undefined]);
+  } catch (error) {
+    throw new StepError("gate", error);
+  }
+  const ms = Math.round(performance.now());
+  log({ event: "done", step: "gate", ms, detail: "the canaries are refused, a foreign name does not exist" });
+  log({ event: "ready", text: "firewall on: the walls of the firewall container hold; verified", ms });
+}

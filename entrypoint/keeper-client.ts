@@ -1,0 +1,70 @@
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CONTROL_SOCKET } from "../policy/box-spec.ts";
+import { type ControlReply, controlReplySchema, type ControlRequest } from "../policy/keeper-message.ts";
+import { KEEPER_IDS } from "../policy/reserved-ids.ts";
+
+export type AskOptions = {
+  /** Makes the connection; the keeper's socket where left out. */
+  dial?: () => Socket;
+  limitMs?: number;
+};
+
+const LIMIT_MS = 30_000;
+
+/** Nobody listens at the keeper's socket, or who listened went away. */
+export class NoKeeperError extends Error {
+  override readonly name = "NoKeeperError";
+}
+
+/** Sends one request to the keeper and returns its reply; throws NoKeeperError. */
+export async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL_SOCKET), limitMs = LIMIT_MS }: AskOptions = {}): Promise<ControlReply> {
+  const text = await exchange(dial(), `${JSON.stringify(request)}\n`, limitMs);
+  const reply = controlReplySchema.safeParse(JSON.parse(text));
+  if (!reply.success) throw new NoKeeperError(`the keeper answered something else than a reply: ${reply.error.message}`);
+  return reply.data;
+}
+
+function exchange(socket: Socket, question: string, limitMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const give = (why: string): void => {
+      socket.destroy();
+      reject(new NoKeeperError(why));
+    };
+    socket.setEncoding("utf8");
+    socket.setTimeout(limitMs, () => give("the keeper does not answer"));
+    socket.once("error", (error) => give(`the keeper cannot be reached: ${error.message}`));
+    socket.on("data", (chunk: string) => (text += chunk));
+    socket.once("close", () => (text.endsWith("\n") ? resolve(text) : give("the keeper went away")));
+    socket.write(question);
+  });
+}
+
+const RETRY_MS = 10;
+const START_LIMIT_MS = 8000;
+
+/** As `askKeeper`, but from the entrypoint, while the keeper may still be on its way up. */
+export async function askNewKeeper(request: ControlRequest): Promise<ControlReply> {
+  const limit = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    try {
+      return await askKeeper(request, { dial: dialAsKeeper });
+    } catch (error) {
+      if (!(error instanceof NoKeeperError) || performance.now() > limit) throw error;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+/** Root has no capability to enter the keeper's directory. Node connects within the call, so the ids are the keeper's for this moment only. */
+function dialAsKeeper(): Socket {
+  process.setegid?.(KEEPER_IDS.gid);
+  process.seteuid?.(KEEPER_IDS.uid);
+  try {
+    return connect(CONTROL_SOCKET);
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+  }
+}

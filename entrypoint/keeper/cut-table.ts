@@ -1,0 +1,71 @@
+import { parseRange, type Range, rangeCovers, rangeOf, rangesOverlap } from "../../policy/address.ts";
+import type { SetChange } from "./kernel-sets.ts";
+
+/** A block on one port. */
+export type Target = { range: Range; port: number };
+
+const CUT_LIFE_S = 86_400;
+
+/**
+ * What the cut set holds: connections to these are reset, whenever they began. It never holds anything that
+ * is allowed, since its rule stands in front of all that let through.
+ */
+export class CutTable {
+  private cut: Target[] = [];
+
+  /** Cuts the targets, less what stays allowed; returns the changes of the kernel's set. */
+  add(targets: readonly Target[], allowed: readonly Target[]): SetChange[] {
+    const parts = targets.flatMap((target) => subtract(target, allowed)).filter((part) => !this.cut.some((known) => covers(known, part)));
+    // nftables refuses elements that overlap.
+    const inner = this.cut.filter((known) => parts.some((part) => covers(part, known)));
+    const distinct = parts.filter((part, index) => !parts.some((other, at) => at !== index && covers(other, part) && (at < index || !covers(part, other))));
+    this.cut = [...this.cut.filter((known) => !inner.includes(known)), ...distinct];
+    return [...inner.map(renderDelete), ...distinct.map(renderAdd)];
+  }
+
+  /** Takes what is allowed out of the cut set again; returns the changes. */
+  release(allowed: readonly Target[]): SetChange[] {
+    const touched = this.cut.filter((known) => allowed.some((target) => overlaps(known, target)));
+    if (touched.length === 0) return [];
+    const rest = touched.flatMap((known) => subtract(known, allowed));
+    this.cut = [...this.cut.filter((known) => !touched.includes(known)), ...rest];
+    return [...touched.map(renderDelete), ...rest.map(renderAdd)];
+  }
+
+  get size(): number {
+    return this.cut.length;
+  }
+}
+
+/** The target of one address or block as it is written. */
+export function targetOf(text: string, port: number): Target {
+  const range = parseRange(text);
+  if (!range.ok) throw new TypeError(range.complaint.what);
+  return { range: range.value, port };
+}
+
+/** The blocks of a target that hold nothing of `holes`: it is halved until a part holds no hole or is one. */
+export function subtract(target: Target, holes: readonly Target[]): Target[] {
+  const inside = holes.filter((hole) => overlaps(target, hole));
+  if (inside.length === 0) return [target];
+  if (inside.some((hole) => rangeCovers(hole.range, target.range))) return [];
+  const { family, base, prefix } = target.range;
+  const step = 1n << BigInt((family === 4 ? 32 : 128) - prefix - 1);
+  return [base, base + step].flatMap((value) => subtract({ range: rangeOf(family, value, prefix + 1), port: target.port }, inside));
+}
+
+function overlaps(a: Target, b: Target): boolean {
+  return a.port === b.port && rangesOverlap(a.range, b.range);
+}
+
+function covers(outer: Target, inner: Target): boolean {
+  return outer.port === inner.port && rangeCovers(outer.range, inner.range);
+}
+
+function renderAdd({ range, port }: Target): SetChange {
+  return { op: "add", set: "cut", range: range.text, port, lifeS: CUT_LIFE_S };
+}
+
+function renderDelete({ range, port }: Target): SetChange {
+  return { op: "delete", set: "cut", range: range.text, port };
+}

@@ -1,0 +1,223 @@
+import { CONTROL_SOCKET, KEEPER_DIR } from "../../policy/box-spec.ts";
+import type { DecisionEntry } from "../../policy/decision-record.ts";
+import { ConfigError } from "../../policy/errors.ts";
+import type { ControlReply, ControlRequest, KeeperMessage, KeeperStatus } from "../../policy/keeper-message.ts";
+import type { PolicyDocument } from "../../policy/policy-document.ts";
+import { listenForControl, refuse } from "./control-server.ts";
+import { KernelPolicy } from "./kernel-policy.ts";
+import type { Door } from "./listen.ts";
+import { startPacketLog } from "./packet-log.ts";
+import { describePacket, foldPackets } from "./packet-record.ts";
+import { buildPolicy, compareRules, type HeldPolicy, refuseFixed } from "./policy-holder.ts";
+import { ProxyLink, type ProxyQuestion } from "./proxy-link.ts";
+import type { KeeperStart } from "./start-message.ts";
+
+const PROXY_LIMIT_MS = 2000;
+const READY_LIMIT_MS = 10_000;
+// setTimeout counts in 32 bits.
+const MAX_TIMER_MS = 2_000_000_000;
+
+type Refused = { ok: false; complaints: Extract<ControlReply, { ok: false }>["complaints"] };
+
+/** Holds the policy of a running box: judges what the proxy learned, writes the kernel's sets, replaces the policy as a whole. */
+export class Keeper {
+  private readonly start: KeeperStart;
+  private readonly kernel: KernelPolicy;
+  private readonly proxy: ProxyLink;
+  private held: HeldPolicy;
+  /** Numbers every policy that was offered, also those that were refused. */
+  private version: number;
+  private refusal: string | undefined;
+  private packetTrouble: string | undefined;
+  /** What waits for a change of the proxy's state. */
+  private watchers = new Set<() => void>();
+  /** Changes of the policy come one after the other. */
+  private turn: Promise<unknown> = Promise.resolve();
+  private replacing: Promise<unknown> | undefined;
+  private readonly learning = new Set<Promise<unknown>>();
+  private expiry: NodeJS.Timeout | undefined;
+
+  private constructor(start: KeeperStart, held: HeldPolicy) {
+    this.start = start;
+    this.held = held;
+    this.version = held.version;
+    this.kernel = new KernelPolicy({ backend: start.backend, hosts: new Map(Object.entries(start.hosts)), onFull: (detail) => this.tell("set-full", detail) });
+    this.proxy = new ProxyLink({
+      current: () => this.describe(this.held),
+      answer: (question) => this.answer(question),
+      onChange: () => {
+        for (const watcher of this.watchers) watcher();
+      },
+    });
+  }
+
+  /** Puts the first policy in force and then listens; throws ConfigError for a document that cannot be built. */
+  static async open(start: KeeperStart, door: Door): Promise<Keeper> {
+    const built = await buildPolicy(start.document, start.lists, 1);
+    if (!built.ok) throw new ConfigError(built.complaints);
+    const keeper = new Keeper(start, built.policy);
+    // The proxy may build its policy meanwhile; what it learns is answered after the literals.
+    keeper.proxy.open(door);
+    const errors = await keeper.kernel.adopt(built.policy.box);
+    if (errors.length > 0) throw new Error(`the sets cannot be filled: ${errors.join("; ")}`);
+    await listenForControl({ path: CONTROL_SOCKET, perform: (request) => keeper.perform(request), status: () => keeper.status() });
+    keeper.scheduleExpiry();
+    const record = foldPackets((packet, count) => keeper.proxy.record({ ...describePacket(packet, keeper.held.box, keeper.kernel.namesOf(packet.address)), count }));
+    startPacketLog(`${KEEPER_DIR}/run`, record, (sentence) => (keeper.packetTrouble = sentence));
+    return keeper;
+  }
+
+  private perform(request: ControlRequest): Promise<ControlReply> {
+    switch (request.op) {
+      case "status":
+        return Promise.resolve(this.accept([], []));
+      case "await-ready":
+        return this.awaitReady();
+      case "settle":
+        return this.kernel.forgetEarlierRuns().then((errors) => (errors.length === 0 ? this.accept([], []) : this.reject(errors.map((what) => ({ what })))));
+      case "replace":
+        return this.inTurn(() => this.replace(request.document));
+    }
+  }
+
+  private async awaitReady(): Promise<ControlReply> {
+    const settled = await this.until(READY_LIMIT_MS, () => {
+      const { confirmed } = this.proxy;
+      if (confirmed?.version !== this.held.version) return undefined;
+      if (!confirmed.ok) return { ok: false, detail: confirmed.detail };
+      return this.kernel.pinned(this.held.box) ? { ok: true, detail: "" } : undefined;
+    });
+    if (settled?.ok === true) return this.accept([], []);
+    const what = settled === undefined ? "the resolver of the box does not serve the policy in time" : `the resolver refuses the policy: ${settled.detail}`;
+    return this.reject([{ what, expected: "a resolver that serves the policy", fix: "see proxy.log and keeper.log of the session" }]);
+  }
+
+  /** All or nothing: built, taken by the proxy, in the kernel; whatever fails leaves the policy before in force. */
+  private async replace(document: PolicyDocument): Promise<ControlReply> {
+    const fixed = refuseFixed(this.held.document, document);
+    const built = fixed.length > 0 ? { ok: false as const, complaints: fixed } : await buildPolicy(document, this.start.lists, this.nextVersion());
+    const done = built.ok ? await this.putInForce(built.policy, "cut") : built;
+    if (!done.ok) {
+      this.refusal = `the last change was refused: ${done.complaints[0]?.what ?? "no reason given"}`;
+      this.tell("policy-refused", this.refusal);
+      return this.reject(done.complaints);
+    }
+    this.refusal = undefined;
+    this.tell("policy-replaced", `version ${this.held.version}`, done);
+    return this.accept(done.added, done.removed);
+  }
+
+  private async putInForce(next: HeldPolicy, removed: "cut" | "close"): Promise<{ ok: true; added: string[]; removed: string[] } | Refused> {
+    const before = this.held;
+    const taken = await this.offer(next);
+    // What was judged by the policy before is in the kernel before it is judged anew.
+    await Promise.allSettled(this.learning);
+    const errors = taken.ok ? await this.kernel.replace(before.box, next.box, removed) : [taken.detail];
+    if (errors.length > 0) {
+      // The proxy may have taken it, or may do so late: it hears again what is in force.
+      const again = { ...before, version: this.nextVersion() };
+      this.held = again;
+      this.proxy.offer(this.describe(again));
+      return { ok: false, complaints: errors.map((what) => ({ what, expected: "a policy that resolver and kernel take", fix: "the policy before stays in force; try again" })) };
+    }
+    this.held = next;
+    this.scheduleExpiry();
+    return { ok: true, ...compareRules(before.box, next.box) };
+  }
+
+  private async offer(next: HeldPolicy): Promise<{ ok: boolean; detail: string }> {
+    this.proxy.offer(this.describe(next));
+    let asked = this.proxy.connected;
+    const answer = await this.until(PROXY_LIMIT_MS, () => {
+      // One that has just come was told of the policy before.
+      if (!asked && this.proxy.connected) this.proxy.offer(this.describe(next));
+      asked = this.proxy.connected;
+      return this.proxy.confirmed?.version === next.version ? this.proxy.confirmed : undefined;
+    });
+    return answer ?? { ok: false, detail: "the resolver did not take the policy in time" };
+  }
+
+  private async answer(question: ProxyQuestion): Promise<{ ok: boolean; detail: string }> {
+    if (question.op === "pin") return this.kernel.pin(this.held.box, question.name, question.addresses);
+    // A proxy that has the next policy already may be ahead of the kernel.
+    await this.replacing;
+    const learning = this.kernel.learn(this.held.box, question.name, question.addresses);
+    this.learning.add(learning);
+    const errors = await learning.finally(() => this.learning.delete(learning));
+    return { ok: errors.length === 0, detail: errors.join("; ") };
+  }
+
+  /** Builds the policy anew when the time of a word is over; connections that it allowed go on. */
+  private scheduleExpiry(): void {
+    clearTimeout(this.expiry);
+    const { nextExpiry } = this.held.box;
+    if (nextExpiry === undefined) return;
+    const wait = Math.min(Math.max(nextExpiry - Date.now() + 1, 0), MAX_TIMER_MS);
+    this.expiry = setTimeout(() => {
+      void this.inTurn(async () => {
+        const built = await buildPolicy(this.held.document, this.start.lists, this.nextVersion());
+        const done = built.ok ? await this.putInForce(built.policy, "close") : built;
+        if (done.ok) return this.tell("policy-replaced", "the time of an entry is over", done);
+        this.refusal = `an entry whose time is over is still open: ${done.complaints[0]?.what ?? ""}`;
+        this.expiry = setTimeout(() => this.scheduleExpiry(), PROXY_LIMIT_MS);
+      });
+    }, wait);
+  }
+
+  private inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const run = this.turn.then(action);
+    const settled = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.turn = settled;
+    this.replacing = settled;
+    return run;
+  }
+
+  private until<T>(limitMs: number, look: () => T | undefined): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const finish = (value: T | undefined): void => {
+        clearTimeout(timer);
+        this.watchers.delete(watcher);
+        resolve(value);
+      };
+      const watcher = (): void => {
+        const value = look();
+        if (value !== undefined) finish(value);
+      };
+      const timer = setTimeout(() => finish(undefined), limitMs);
+      this.watchers.add(watcher);
+      watcher();
+    });
+  }
+
+  private nextVersion(): number {
+    this.version += 1;
+    return this.version;
+  }
+
+  private describe({ version, document }: HeldPolicy): Extract<KeeperMessage, { op: "policy" }> {
+    const { session, lists, hosts, upstreams, engineResolver } = this.start;
+    return { op: "policy", version, session, document, lists, hosts, upstreams, engineResolver };
+  }
+
+  private tell(event: Extract<DecisionEntry, { kind: "event" }>["event"], detail: string, { added = [], removed = [] }: { added?: string[]; removed?: string[] } = {}): void {
+    this.proxy.record({ kind: "event", event, detail, added, removed });
+  }
+
+  private status(): KeeperStatus {
+    const absent = this.proxy.connected ? undefined : "the resolver is not running; it is being started again";
+    const own = [absent, this.refusal, this.packetTrouble, this.kernel.trouble].filter((sentence) => sentence !== undefined);
+    const { version, since } = this.held;
+    return { version, since, degraded: [...own, ...this.proxy.degraded], learned: this.kernel.count(), proxyRestarts: this.proxy.restarts };
+  }
+
+  private accept(added: string[], removed: string[]): ControlReply {
+    return { ok: true, status: this.status(), added, removed };
+  }
+
+  private reject(complaints: Refused["complaints"] | readonly { what: string }[]): ControlReply {
+    return refuse([...complaints], this.status());
+  }
+}

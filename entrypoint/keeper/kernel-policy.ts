@@ -1,0 +1,190 @@
+import { planSets } from "../../firewall/plan.ts";
+import { parseAddress } from "../../policy/address.ts";
+import type { BoxPolicy } from "../../policy/box-policy.ts";
+import { decide } from "../../policy/decide.ts";
+import { CutTable, type Target, targetOf } from "./cut-table.ts";
+import { type KernelSets, openKernelSets, type SetChange } from "./kernel-sets.ts";
+import { keyOf, LearnedTable, type Lease, lifeOf, type Opening, portsFor } from "./learned-table.ts";
+import { collectLiterals, type KnownNames } from "./openings.ts";
+import { readEarlierEntries } from "./earlier-entries.ts";
+
+type Learned = readonly { address: string; ttl: number }[];
+
+export type KernelPolicyInput = {
+  backend: "ipset" | "nft";
+  hosts: KnownNames;
+  /** Told when the kernel takes no more entries. */
+  onFull: (detail: string) => void;
+};
+
+/** The policy as the kernel knows it: literal, learned and cut sets, and what they hold. Times are of the monotonic clock, in ms. */
+export class KernelPolicy {
+  /** A sentence while the kernel takes no entries. */
+  trouble: string | undefined;
+  private readonly input: KernelPolicyInput;
+  private readonly sets: KernelSets;
+  private readonly table = new LearnedTable();
+  private readonly cuts = new CutTable();
+  private readonly pins = new Map<string, readonly string[]>();
+  private pinCount = 0;
+  /** The elements of the learned set, by `ADDRESS PORT`. */
+  private open = new Map<string, Opening>();
+  private literals: readonly Target[] = [];
+
+  constructor(input: KernelPolicyInput) {
+    this.input = input;
+    this.sets = openKernelSets(input.backend, () => void this.refill());
+  }
+
+  /** Puts the literals of a first policy in force; returns what the kernel refused. */
+  adopt(box: BoxPolicy): Promise<string[]> {
+    return this.swapLiterals(collectLiterals(box, this.input.hosts, this.pins));
+  }
+
+  /** Judges addresses that an allowed name has led to by the policy and opens them; the sentences say why not. */
+  async learn(box: BoxPolicy, name: string, learned: Learned): Promise<string[]> {
+    const allowed = decide(box.policy, { host: name });
+    // In report mode the wall lets everything public through, so there is nothing to open.
+    if (allowed.action !== "allow") return box.report && allowed.reason === "not_allowed" ? [] : [`${allowed.host} is not allowed`];
+    const now = performance.now();
+    const leases: Lease[] = [];
+    const openings: Opening[] = [];
+    for (const { address: text, ttl } of learned) {
+      const address = parseAddress(text);
+      if (!address.ok) return [address.complaint.what];
+      const ports = portsFor(box, allowed.host, address.value);
+      if (ports.length === 0) return [`${allowed.host} may not lead to ${address.value.text}`];
+      const until = now + lifeOf(ttl) * 1000;
+      leases.push({ address: address.value, until });
+      openings.push(...ports.map((port) => ({ address: address.value, port, until })));
+    }
+    const errors = await this.openAll(openings, now);
+    if (errors.length === 0) this.table.learn(allowed.host, leases);
+    return errors;
+  }
+
+  /** Opens what a private name leads to, for as long as the policy names it. */
+  async pin(box: BoxPolicy, name: string, addresses: readonly string[]): Promise<{ ok: boolean; detail: string }> {
+    if (!box.privateNames.includes(name)) {
+      // The policy that names it may be on its way into force; it counts then.
+      if (box.private.every((entry) => entry.name !== name)) this.keepPin(name, addresses);
+      return { ok: true, detail: "" };
+    }
+    const refused = addresses.filter((text) => {
+      const address = parseAddress(text);
+      return !address.ok || portsFor(box, name, address.value).length === 0;
+    });
+    if (refused.length > 0) return { ok: false, detail: `${name} may not lead to ${refused.join(", ")}` };
+    this.keepPin(name, addresses);
+    const errors = await this.adopt(box);
+    return { ok: errors.length === 0, detail: errors.join("; ") };
+  }
+
+  /** Tells whether the proxy has said of every private name what it leads to. */
+  pinned(box: BoxPolicy): boolean {
+    return box.privateNames.every((name) => this.pins.has(name));
+  }
+
+  /**
+   * Goes from one policy to the next: literals are swapped, learned addresses that are allowed no more are
+   * taken out, and with `cut` their connections end. When the kernel refuses, the literals before come back.
+   */
+  async replace(before: BoxPolicy, next: BoxPolicy, removed: "cut" | "close"): Promise<string[]> {
+    const now = performance.now();
+    const pinned = this.pinCount;
+    const literals = collectLiterals(next, this.input.hosts, this.pins);
+    const was = this.table.openings(before);
+    const is = this.table.openings(next);
+    const kept = [...literals, ...[...is.values()].map(toTarget)];
+    const gone: Target[] = removed === "cut" ? [...this.literals, ...[...was.values()].map(toTarget)] : [];
+    const old = this.literals;
+    const errors = await this.swapLiterals(literals);
+    if (errors.length > 0) return errors;
+    const closed = [...this.open].filter(([key]) => !is.has(key));
+    const changes: SetChange[] = [
+      ...closed.map(([, { address, port }]): SetChange => ({ op: "delete", set: "learned", range: address.text, port })),
+      ...this.cuts.release(kept),
+      ...this.cuts.add(distinct(gone, kept), kept),
+      ...[...is].filter(([key, { until }]) => until > now && !this.open.has(key)).map(([, opening]) => renderAdd(opening, now)),
+    ];
+    const failed = await this.sets.change(changes);
+    if (failed.length > 0) {
+      await this.swapLiterals(old);
+      await this.refill();
+      return failed;
+    }
+    this.open = new Map([...is].filter(([, { until }]) => until > now));
+    return this.adoptLatePins(next, pinned);
+  }
+
+  /** Closes what an earlier run of the entrypoint in this namespace had learned and this one has not. */
+  async forgetEarlierRuns(): Promise<string[]> {
+    const earlier = await readEarlierEntries(this.input.backend);
+    return this.sets.change(earlier.filter(({ range, port }) => !this.open.has(keyOf(range, port))).map((entry) => ({ ...entry, op: "delete", set: "learned" })));
+  }
+
+  namesOf(address: string): string[] {
+    return this.table.namesOf(address);
+  }
+
+  count(): { names: number; addresses: number } {
+    return this.table.count(performance.now());
+  }
+
+  private keepPin(name: string, addresses: readonly string[]): void {
+    this.pins.set(name, addresses);
+    this.pinCount += 1;
+  }
+
+  /** Pins that came while a policy was on its way into force belong to it. */
+  private async adoptLatePins(box: BoxPolicy, counted: number): Promise<string[]> {
+    const seen = this.pinCount;
+    if (seen === counted) return [];
+    const errors = await this.adopt(box);
+    return errors.length > 0 ? errors : this.adoptLatePins(box, seen);
+  }
+
+  private async openAll(openings: readonly Opening[], now: number): Promise<string[]> {
+    // A life that ends a second later is not worth a word to the kernel.
+    const longer = openings.filter(({ address, port, until }) => (this.open.get(keyOf(address.text, port))?.until ?? 0) < until - 1000);
+    const released = this.cuts.size === 0 ? [] : this.cuts.release(openings.map(toTarget));
+    const errors = await this.sets.change([...longer.map((opening) => renderAdd(opening, now)), ...released]);
+    if (errors.length > 0) {
+      const full = errors.find((sentence) => /full/i.test(sentence));
+      this.trouble = `the kernel takes no more addresses: ${errors[0] ?? ""}`;
+      if (full !== undefined) this.input.onFull(full);
+      return errors;
+    }
+    this.trouble = undefined;
+    for (const opening of longer) this.open.set(keyOf(opening.address.text, opening.port), opening);
+    return [];
+  }
+
+  private async swapLiterals(literals: readonly Target[]): Promise<string[]> {
+    const literal = literals.map(({ range, port }) => ({ range: range.text, protocol: "tcp" as const, port }));
+    const errors = await this.sets.replaceLiterals({ sets: planSets({ literal, ssh: "listed" }) });
+    if (errors.length === 0) this.literals = literals;
+    return errors;
+  }
+
+  /** Says everything again to a kernel whose state is in doubt; what is there already only keeps its life. */
+  private async refill(): Promise<void> {
+    const now = performance.now();
+    this.open = new Map([...this.open].filter(([, { until }]) => until > now));
+    await this.sets.change([...this.open.values()].map((opening) => renderAdd(opening, now)));
+  }
+}
+
+function renderAdd({ address, port, until }: Opening, now: number): SetChange {
+  return { op: "add", set: "learned", range: address.text, port, lifeS: Math.max(1, Math.ceil((until - now) / 1000)) };
+}
+
+function toTarget({ address, port }: Opening): Target {
+  return targetOf(address.text, port);
+}
+
+/** What is gone: targets that are not among those kept. */
+function distinct(gone: readonly Target[], kept: readonly Target[]): Target[] {
+  const same = new Set(kept.map(({ range, port }) => keyOf(range.text, port)));
+  return [...new Map(gone.map((target) => [keyOf(target.range.text, target.port), target])).entries()].flatMap(([key, target]) => (same.has(key) ? [] : [target]));
+}

@@ -1,0 +1,103 @@
+import type { Address } from "../../policy/address.ts";
+import type { BoxPolicy } from "../../policy/box-policy.ts";
+import { decide } from "../../policy/decide.ts";
+import type { Host } from "../../policy/host-name.ts";
+import { openPorts } from "../../policy/open-ports.ts";
+
+/** An address of a name and the moment at which its life in the kernel ends (ms of the keeper's own clock). */
+export type Lease = { address: Address; until: number };
+
+/** One element of the learned set. */
+export type Opening = { address: Address; port: number; until: number };
+
+const MIN_TTL_S = 60;
+const GRACE_S = 30;
+const MAX_LIFE_S = 86_400;
+/** So many addresses are remembered; beyond that those whose life ended first are forgotten. */
+const MAX_ADDRESSES = 60_000;
+
+/** The life of a learned address in seconds: max(TTL, 60) + 30, at most a day. */
+export function lifeOf(ttlS: number): number {
+  return Math.min(Math.max(ttlS, MIN_TTL_S) + GRACE_S, MAX_LIFE_S);
+}
+
+/** The ports on which the policy lets a name lead to an address. */
+export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, address: Address): number[] {
+  const host: Host = { kind: "name", name };
+  return openPorts(policy, host).filter((port) => decide(policy, { host, port, address }).action === "allow");
+}
+
+/**
+ * What the names of this box have led to. Addresses whose life has ended stay known, since a connection may
+ * outlive it and has to be cut when its name is denied.
+ */
+export class LearnedTable {
+  private readonly names = new Map<string, Map<string, Lease>>();
+  private readonly byAddress = new Map<string, Set<string>>();
+  private addresses = 0;
+
+  /** Remembers the leases of a name; the longer life wins. */
+  learn(name: string, leases: readonly Lease[]): void {
+    const known = this.names.get(name) ?? new Map<string, Lease>();
+    this.names.set(name, known);
+    for (const lease of leases) {
+      const { text } = lease.address;
+      const before = known.get(text);
+      if (before === undefined) {
+        this.addresses += 1;
+        this.byAddress.set(text, (this.byAddress.get(text) ?? new Set()).add(name));
+      }
+      if (before === undefined || before.until < lease.until) known.set(text, lease);
+    }
+    if (this.addresses > MAX_ADDRESSES) this.forgetOldest();
+  }
+
+  /** The names that led to this address, for a reader who knows the address only. */
+  namesOf(address: string): string[] {
+    return [...(this.byAddress.get(address) ?? [])];
+  }
+
+  /** What is in the kernel now. */
+  count(now: number): { names: number; addresses: number } {
+    let names = 0;
+    const addresses = new Set<string>();
+    for (const leases of this.names.values()) {
+      const alive = [...leases.values()].filter(({ until }) => until > now);
+      if (alive.length > 0) names += 1;
+      for (const { address } of alive) addresses.add(address.text);
+    }
+    return { names, addresses: addresses.size };
+  }
+
+  /** Everything that the policy allows of what was learned, by `ADDRESS PORT`; each with the longest life of its names, over or not. */
+  openings(policy: Pick<BoxPolicy, "policy">): Map<string, Opening> {
+    const openings = new Map<string, Opening>();
+    for (const [name, leases] of this.names) {
+      for (const { address, until } of leases.values()) {
+        for (const port of portsFor(policy, name, address)) {
+          const key = keyOf(address.text, port);
+          const before = openings.get(key);
+          if (before === undefined || before.until < until) openings.set(key, { address, port, until });
+        }
+      }
+    }
+    return openings;
+  }
+
+  private forgetOldest(): void {
+    const all = [...this.names].flatMap(([name, leases]) => [...leases.values()].map((lease) => ({ name, lease })));
+    const oldest = all.toSorted((a, b) => a.lease.until - b.lease.until).slice(0, Math.ceil(MAX_ADDRESSES / 10));
+    for (const { name, lease } of oldest) {
+      const { text } = lease.address;
+      this.names.get(name)?.delete(text);
+      if (this.names.get(name)?.size === 0) this.names.delete(name);
+      this.byAddress.get(text)?.delete(name);
+      if (this.byAddress.get(text)?.size === 0) this.byAddress.delete(text);
+    }
+    this.addresses -= oldest.length;
+  }
+}
+
+export function keyOf(address: string, port: number): string {
+  return `${address} ${port}`;
+}

@@ -1,0 +1,111 @@
+import type { Socket } from "node:net";
+import type { DecisionEntry } from "../../policy/decision-record.ts";
+import { type KeeperMessage, type ProxyMessage, proxyMessageSchema } from "../../policy/keeper-message.ts";
+import { readJsonLines } from "./json-lines.ts";
+import type { Door } from "./listen.ts";
+
+export type ProxyQuestion = Extract<ProxyMessage, { op: "learn" | "pin" }>;
+type PolicyMessage = Extract<KeeperMessage, { op: "policy" }>;
+
+export type ProxyLinkInput = {
+  /** The policy in force, for a proxy that has just come. */
+  current: () => PolicyMessage;
+  answer: (question: ProxyQuestion) => Promise<{ ok: boolean; detail: string }>;
+  onChange: () => void;
+};
+
+const MAX_LINE = 1024 * 1024;
+/** Records that wait while there is no proxy to write them. */
+const MAX_RECORDS = 1000;
+
+/** The keeper's end of the connection to the proxy, of whom there is one at a time; a newer one takes the place of an older. */
+export class ProxyLink {
+  /** How often a proxy came after the first. */
+  restarts = 0;
+  /** What the proxy says of its own state. */
+  degraded: readonly string[] = [];
+  /** The last policy that the proxy confirmed, or refused. */
+  confirmed: { version: number; ok: boolean; detail: string } | undefined;
+  private readonly input: ProxyLinkInput;
+  private socket: Socket | undefined;
+  private came = false;
+  private records: DecisionEntry[] = [];
+
+  constructor(input: ProxyLinkInput) {
+    this.input = input;
+  }
+
+  /** Takes proxies from now on. */
+  open(door: Door): void {
+    door.open((socket) => this.take(socket));
+  }
+
+  get connected(): boolean {
+    return this.socket !== undefined;
+  }
+
+  offer(message: PolicyMessage): void {
+    this.send(message);
+  }
+
+  record(entry: DecisionEntry): void {
+    if (this.socket === undefined) {
+      if (this.records.length < MAX_RECORDS) this.records.push(entry);
+    } else this.send({ op: "record", entry });
+  }
+
+  private take(socket: Socket): void {
+    this.socket?.destroy();
+    this.socket = socket;
+    this.confirmed = undefined;
+    this.degraded = [];
+    socket.on("close", () => {
+      if (this.socket !== socket) return;
+      this.socket = undefined;
+      this.confirmed = undefined;
+      this.input.onChange();
+    });
+    readJsonLines(socket, MAX_LINE, (message) => this.read(socket, message));
+    this.send(this.input.current());
+    if (this.came) {
+      this.restarts += 1;
+      this.record({ kind: "event", event: "proxy-restarted", detail: `the resolver was started again, ${this.restarts} times so far`, added: [], removed: [] });
+    }
+    this.came = true;
+    const { records } = this;
+    this.records = [];
+    for (const entry of records) this.record(entry);
+    this.input.onChange();
+  }
+
+  private read(socket: Socket, given: unknown): void {
+    const parsed = proxyMessageSchema.safeParse(given);
+    // A proxy that says something else is not ours any more; a fresh one takes its place.
+    if (!parsed.success) return void socket.destroy();
+    const message = parsed.data;
+    switch (message.op) {
+      case "learn":
+      case "pin":
+        void this.input.answer(message).then(
+          ({ ok, detail }) => this.sendTo(socket, { op: "done", id: message.id, ok, detail }),
+          (error: unknown) => this.sendTo(socket, { op: "done", id: message.id, ok: false, detail: String(error) }),
+        );
+        return;
+      case "policy":
+        this.confirmed = message;
+        break;
+      case "health":
+        this.degraded = message.degraded;
+        break;
+    }
+    this.input.onChange();
+  }
+
+  private send(message: KeeperMessage): void {
+    if (this.socket !== undefined) this.sendTo(this.socket, message);
+  }
+
+  private sendTo(socket: Socket, message: KeeperMessage): void {
+    if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
+  }
+}

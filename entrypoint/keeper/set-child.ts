@@ -1,0 +1,94 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+
+/** How to talk to a program that changes sets line by line for as long as it lives. */
+export type SetDialect = {
+  argv: readonly string[];
+  /** A line that changes nothing and is answered by one line that matches `acknowledgement`. */
+  probe: string;
+  acknowledgement: RegExp;
+};
+
+type Waiting = { errors: string[]; resolve: (errors: string[]) => void };
+
+// Nothing of the keeper's environment is needed; the C locale keeps the answers parseable.
+const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+const RESTART_MS = 100;
+const ANSWER_LIMIT_MS = 5000;
+
+/**
+ * The long-lived `ipset` or `nft` of the keeper: spawning one for each answer would cost twenty times as much.
+ * Changes are written in batches, each followed by a question whose answer says that all before is done.
+ */
+export class SetChild {
+  private readonly dialect: SetDialect;
+  private readonly onRestart: () => void;
+  private child: ChildProcessWithoutNullStreams | undefined;
+  private waiting: Waiting[] = [];
+  private pending = "";
+  private stopped = false;
+
+  /** `onRestart` is called after the program died and runs again. */
+  constructor(dialect: SetDialect, onRestart: () => void) {
+    this.dialect = dialect;
+    this.onRestart = onRestart;
+    this.start();
+  }
+
+  /** Applies the lines in order and returns what went wrong, one sentence a line that failed; empty when all is in the kernel. */
+  apply(lines: readonly string[]): Promise<string[]> {
+    const { child } = this;
+    if (lines.length === 0) return Promise.resolve([]);
+    if (child === undefined) return Promise.resolve(["the program that writes the sets is being restarted"]);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_LIMIT_MS);
+      const finish = (errors: string[]): void => {
+        clearTimeout(timer);
+        resolve(errors);
+      };
+      this.waiting.push({ errors: [], resolve: finish });
+      child.stdin.write(`${lines.join("\n")}\n${this.dialect.probe}\n`);
+    });
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.child?.kill("SIGKILL");
+  }
+
+  private start(): void {
+    const [file = "", ...args] = this.dialect.argv;
+    // Both streams come as one, so that an error is never read after the answer that it stands in front of.
+    const child = spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', file, ...args], { env: ENVIRONMENT, cwd: "/", stdio: "pipe" });
+    this.child = child;
+    this.pending = "";
+    child.stdout.setEncoding("utf8");
+    child.stdout.on("data", (text: string) => this.read(text));
+    child.stdin.on("error", () => undefined);
+    child.once("error", () => this.restart(child));
+    child.once("close", () => this.restart(child));
+  }
+
+  private read(text: string): void {
+    const lines = (this.pending + text).replaceAll("ipset> ", "").split("\n");
+    this.pending = lines.pop() ?? "";
+    for (const line of lines) {
+      if (this.dialect.acknowledgement.test(line)) {
+        const done = this.waiting.shift();
+        done?.resolve(done.errors);
+      } else if (line.trim() !== "") this.waiting[0]?.errors.push(line.trim());
+    }
+  }
+
+  private restart(child: ChildProcessWithoutNullStreams): void {
+    if (this.child !== child) return;
+    this.child = undefined;
+    const { waiting } = this;
+    this.waiting = [];
+    for (const { resolve } of waiting) resolve(["the program that writes the sets has ended"]);
+    if (this.stopped) return;
+    setTimeout(() => {
+      this.start();
+      this.onRestart();
+    }, RESTART_MS);
+  }
+}

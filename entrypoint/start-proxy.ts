@@ -1,0 +1,134 @@
+import { spawn } from "node:child_process";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { Writable } from "node:stream";
+import { DECISION_LOG_DIR, PROXY_SOCKET, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
+import { FirewallError } from "../policy/errors.ts";
+import { dropPrivileges, type Ids } from "../policy/privileges.ts";
+import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
+
+const PROGRAMS = import.meta.dirname;
+const NODE = [process.execPath, "--disable-sigusr1"];
+const DNS_PORT = 53;
+const NOT_HERE = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
+
+// Holds the listening sockets, so that the port is never free while the resolver is started again.
+const RESTART_LOOP = 'while :; do "$@"; sleep 0.1; done';
+
+/** A process of the box's own that was started. `tell` hands the keeper what it waits for. */
+export type Started = { tell: (message: unknown) => void };
+
+/**
+ * Starts keeper and proxy in sessions of their own, so that init adopts them: neither is ever a child of the
+ * agent. They run beside the other steps; the keeper waits for `tell`, the proxy for the keeper.
+ *
+ * Errors: FirewallError when port 53 of lo cannot be had.
+ */
+export async function startResolver(): Promise<Started> {
+  const keeper = startKeeper();
+  const sockets = await bindResolver();
+  try {
+    startProxy(sockets);
+  } finally {
+    // The proxy's copies stay; from these nothing was read.
+    for (const { close } of sockets) close();
+  }
+  return { tell: (message) => void keeper.end(JSON.stringify(message)) };
+}
+
+function startKeeper(): Writable {
+  const child = spawn("/usr/bin/setsid", ["--fork", ...keepCapabilities(KEEPER_IDS), ...NODE, `${PROGRAMS}/keeper.mjs`, PROXY_SOCKET], {
+    cwd: "/",
+    env: {},
+    // Not the standard input, which Node closes when the first process of the fork has ended.
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  child.once("error", () => undefined);
+  const [, , , pipe] = child.stdio;
+  if (!(pipe instanceof Writable)) throw new Error("spawn made no pipe");
+  // A keeper that ended early is missed by the step that asks for it, which names the reason.
+  pipe.on("error", () => undefined);
+  return pipe;
+}
+
+/** The start of an argv that keeps two capabilities, which the programs it starts get as well, and gives up all others for good. */
+function keepCapabilities({ uid, gid }: Ids): string[] {
+  const kept = "-all,+net_admin,+net_raw";
+  const sets = [`--bounding-set=${kept}`, `--inh-caps=${kept}`, `--ambient-caps=${kept}`];
+  return ["/usr/bin/setpriv", "--reuid", String(uid), "--regid", String(gid), "--clear-groups", ...sets, "--no-new-privs", "--"];
+}
+
+type Listener = { option: "--udp4" | "--udp6" | "--tcp"; fd: number; close: () => void };
+
+function startProxy(sockets: readonly Listener[]): void {
+  const FIRST = 3;
+  const options = sockets.flatMap(({ option }, index) => [option, String(FIRST + index)]);
+  const program = [...NODE, `${PROGRAMS}/proxy.mjs`, ...options, "--keeper", PROXY_SOCKET, "--log", DECISION_LOG_DIR];
+  const loop = ["/bin/sh", "-c", RESTART_LOOP, "agentbox-resolver", ...program];
+  const child = spawn("/usr/bin/setsid", ["--fork", ...dropPrivileges(PROXY_IDS), ...loop], {
+    cwd: "/",
+    env: { NODE_COMPILE_CACHE: `${PROGRAMS}/cache` },
+    stdio: ["ignore", "ignore", "ignore", ...sockets.map(({ fd }) => fd)],
+  });
+  child.once("error", () => undefined);
+}
+
+async function bindResolver(): Promise<Listener[]> {
+  const pairs = await Promise.all([bindPair(RESOLVER_ADDRESSES[4], "--udp4"), bindPair(RESOLVER_ADDRESSES[6], "--udp6").catch(skipMissing)]);
+  return pairs.flat();
+}
+
+async function bindPair(address: string, option: "--udp4" | "--udp6"): Promise<Listener[]> {
+  try {
+    return [await bindUdp(address, option), await bindTcp(address)];
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new FirewallError(
+      {
+        what: `the box's own resolver cannot have ${address} port ${DNS_PORT}: ${code}`,
+        expected: "a namespace whose ports below 1024 are free to all (net.ipv4.ip_unprivileged_port_start=0)",
+        fix: "start boxes with the agentbox command",
+      },
+      { cause: error },
+    );
+  }
+}
+
+/** Where IPv6 is off, lo has no IPv6 address, and no program can ask there. */
+function skipMissing(error: unknown): Listener[] {
+  const cause = error instanceof FirewallError ? error.cause : undefined;
+  if (cause instanceof Error && "code" in cause && NOT_HERE.includes(String(cause.code))) return [];
+  throw error;
+}
+
+async function bindUdp(address: string, option: "--udp4" | "--udp6"): Promise<Listener> {
+  const socket = createSocket({ type: option === "--udp4" ? "udp4" : "udp6", ipv6Only: option === "--udp6" });
+  socket.bind({ address, port: DNS_PORT, exclusive: true });
+  await once(socket, "listening");
+  return { option, fd: udpDescriptor(socket), close: () => void socket.close() };
+}
+
+async function bindTcp(address: string): Promise<Listener> {
+  const server = createServer();
+  server.listen({ host: address, port: DNS_PORT, exclusive: true });
+  await once(server, "listening");
+  return { option: "--tcp", fd: tcpDescriptor(server), close: () => void server.close() };
+}
+
+// Node has no public way to the descriptor of a socket; both places are looked at, and a missing one is an error.
+function tcpDescriptor(server: Server): number {
+  return readDescriptor(Reflect.get(server, "_handle"));
+}
+
+function udpDescriptor(socket: UdpSocket): number {
+  const state = Object.getOwnPropertySymbols(socket).find((symbol) => symbol.description === "state symbol");
+  const held: unknown = state === undefined ? undefined : Reflect.get(socket, state);
+  return readDescriptor(typeof held === "object" && held !== null ? Reflect.get(held, "handle") : undefined);
+}
+
+function readDescriptor(handle: unknown): number {
+  const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;
+  if (typeof fd !== "number" || fd < 0) throw new Error("this Node hides the descriptor of a socket");
+  return fd;
+}
