@@ -86,7 +86,7 @@ function planPart({ host, request, planned, image, names, sources }: ContainerIn
 /** A place for the keeper's sockets, and the directory of the host for the log; what lies around them keeps the agent out. */
 export function planKeeperMounts(log: string): Mount[] {
   return [
-    { kind: "tmpfs", target: `${KEEPER_DIR}/run`, options: ["rw", "noexec", "nosuid", "nodev", "mode=777", "size=4m"] },
+    { kind: "tmpfs", target: `${KEEPER_DIR}/run`, options: ["rw", "noexec", "nosuid", "nodev", "mode=1777", "size=4m"] },
     { kind: "bind", source: log, target: DECISION_LOG_DIR, readOnly: false },
   ];
 }
