@@ -26,6 +26,8 @@ export type Options = {
   ignoreDotEnv: boolean;
   dryRun: boolean;
   fullNetwork: boolean;
+  /** The box gets no terminal, and nobody is asked. */
+  batch: boolean;
   engine: EngineKind | undefined;
   dns: string[];
   addHosts: HostAddress[];
@@ -163,6 +165,7 @@ function readOptions(typed: readonly TypedOption[], agents: readonly string[], c
     ignoreDotEnv: has("ignore-dot-env"),
     dryRun: has("dry-run"),
     fullNetwork: has("full-network"),
+    batch: has("batch"),
     engine: each("engine", parseEngineKind)[0],
     dns: each("dns", parseResolver),
     addHosts: each("add-host", parseHostAddress),

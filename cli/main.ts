@@ -89,7 +89,8 @@ async function performPolicy(command: PolicyCommand): Promise<number> {
 }
 
 async function performBox(command: Extract<Command, { verb: "start" | "login" | "shell" | "run" }>): Promise<number> {
-  const host = describeHost();
+  const described = describeHost();
+  const host = { ...described, terminal: described.terminal && !command.options.batch };
   const { settleRequest } = await import("./session/settle-request.ts");
   const request = await settleRequest(host, command, host.terminal ? askOnTerminal : undefined);
   if (command.options.dryRun) {

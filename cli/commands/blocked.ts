@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Edge } from "../edge.ts";
 import { readDecisions } from "../log/decision-files.ts";
+import { dropOwnProbes } from "../log/own-probes.ts";
 import { type blockedSchema, collectRefusals, type Refusal } from "../log/refusals.ts";
 import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
 
@@ -8,7 +9,7 @@ import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
 export async function showBlocked({ host, print, say }: Edge, { all, json, session }: { all: boolean; json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
   const { records, unread } = chosen === undefined ? { records: [], unread: 0 } : readDecisions(chosen.directory);
-  const { refusals, telemetry } = collectRefusals(records, { all });
+  const { refusals, telemetry } = collectRefusals(chosen === undefined || all ? records : dropOwnProbes(records, chosen.record), { all });
   if (json) {
     const answer: z.infer<typeof blockedSchema> = { version: 1, session: chosen?.record.id ?? null, running: chosen?.running ?? false, refusals, telemetry };
     await print(`${JSON.stringify(answer, undefined, 2)}\n`);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { renderSuggestedToml, type Suggestion, suggestEntries } from "../../policy/suggestion.ts";
 import type { Edge } from "../edge.ts";
 import { readDecisions } from "../log/decision-files.ts";
+import { dropOwnProbes } from "../log/own-probes.ts";
 import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
 
 /** The answer of `agentbox policy suggest --json`. */
@@ -14,7 +15,7 @@ export const suggestionsSchema = z.strictObject({
 /** Prints the smallest list that a session really used. */
 export async function suggestPolicy({ host, print, say }: Edge, { json, session }: { json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
-  const suggestions = chosen === undefined ? [] : suggestEntries(readDecisions(chosen.directory).records);
+  const suggestions = chosen === undefined ? [] : suggestEntries(dropOwnProbes(readDecisions(chosen.directory).records, chosen.record));
   if (json) {
     await print(`${JSON.stringify(describeSuggestions(chosen?.record.id, suggestions), undefined, 2)}\n`);
     return 0;

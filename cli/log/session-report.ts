@@ -1,8 +1,16 @@
 import type { DecisionRecord } from "../../policy/decision-record.ts";
+import type { RecordedSession } from "../session/session-record.ts";
+import { readDecisions } from "./decision-files.ts";
+import { dropOwnProbes } from "./own-probes.ts";
 import { collectRefusals, type Refusal } from "./refusals.ts";
 
 /** A report shall be read, not scrolled. */
 const MAX_HOSTS = 4;
+
+/** Reads the log of a session that failed and tells what it was refused; no lines where there is nothing to tell. */
+export function reportSession({ directory, record }: RecordedSession): string[] {
+  return renderSessionReport(dropOwnProbes(readDecisions(directory).records, record));
+}
 
 /**
  * Tells after a session that failed what it was refused, with what to paste; no lines where it was refused

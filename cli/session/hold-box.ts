@@ -1,6 +1,5 @@
 import { labelVolumes } from "../engine/volumes.ts";
-import { readDecisions } from "../log/decision-files.ts";
-import { renderSessionReport } from "../log/session-report.ts";
+import { reportSession } from "../log/session-report.ts";
 import { requireUnchanged } from "../workspace/mount-sources.ts";
 import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
 import { makeContainers } from "./make-containers.ts";
@@ -48,7 +47,7 @@ export async function holdBox(holding: Holding): Promise<number> {
 
 /** What an agent that failed was refused may be why. */
 function tellRefused(session: Session, screen: BoxEdge["screen"]): void {
-  for (const line of renderSessionReport(readDecisions(session.directory).records)) screen.tell(line);
+  for (const line of reportSession(session)) screen.tell(line);
 }
 
 function planForSession({ host, request, planned, image }: Holding, session: Session, { mounts, sources }: OpenWorkspace): BoxContainers {

@@ -39,6 +39,15 @@ test("finds its installation through links of both kinds", () => {
   expect(launch(path.join(root, "bin/agentbox"), []).status).toBe(7);
 });
 
+test.each([
+  { name: "agentbox-setup", argv: ["--user"], passed: ["setup", "--user"] },
+  { name: "agentbox-run", argv: ["--", "x y"], passed: ["--batch", "--", "x y"] },
+])("called as $name it says what to do", ({ name, argv, passed }) => {
+  symlinkSync("agentbox", path.join(installation, name));
+  symlinkSync(path.join(installation, name), path.join(root, name));
+  expect(JSON.parse(launch(path.join(root, name), argv).stdout)).toMatchObject({ argv: passed });
+});
+
 test("says what to do when the program was not built", () => {
   rmSync(path.join(installation, "build"), { recursive: true });
   const { status, stderr } = launch(path.join(installation, "agentbox"), []);
