@@ -9,7 +9,10 @@ type ContextSource = { pattern: string; into?: string };
 /** Everything of the product that the image is made of; nothing else of the checkout reaches the builder. */
 const contextSources: readonly ContextSource[] = [
   { pattern: "Dockerfile" },
-  { pattern: "build/{entrypoint,keeper,proxy,control}*.mjs", into: "" },
+  { pattern: "build/entrypoint*.mjs", into: "" },
+  { pattern: "build/keeper*.mjs", into: "" },
+  { pattern: "build/proxy.mjs", into: "" },
+  { pattern: "build/control.mjs", into: "" },
   { pattern: "build/install-agents.mjs", into: "" },
   { pattern: "scripts/make-user.sh", into: "" },
   { pattern: "allowlists/**/*.sh" },

@@ -96,23 +96,27 @@ describe("a project's configuration", () => {
   });
 });
 
+/** The control program of the box: keeps the request and gives this reply. */
+function renderAnswer(reply: object): string {
+  return `cat >>"$FAKE/requests"; echo >>"$FAKE/requests"; echo '${JSON.stringify(reply)}'; exit 0`;
+}
+
+async function until(check: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (await check()) return;
+    await sleep(50);
+  }
+  throw new Error("it never came true");
+}
+
+async function read(name: string): Promise<string> {
+  return (await engine.runShell(`cat ${name} 2>/dev/null`)).stdout;
+}
+
 describe("a configuration that changes while a box runs", () => {
-  const answer = (reply: object): string => `cat >>"$FAKE/requests"; echo >>"$FAKE/requests"; echo '${JSON.stringify(reply)}'; exit 0`;
   const status = { version: 2, since: 1, degraded: [], learned: { names: 0, addresses: 0 }, proxyRestarts: 0 };
   const wait = 'case "$*" in *-net) ;; *) for i in $(seq 300); do [ ! -e "$FAKE/over" ] || exit 0; sleep 0.05; done ;; esac';
   const base = '[network]\ndns = ["192.0.2.53"]\n';
-
-  async function until(check: () => Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 200; tries += 1) {
-      if (await check()) return;
-      await sleep(50);
-    }
-    throw new Error("it never came true");
-  }
-
-  async function read(name: string): Promise<string> {
-    return (await engine.runShell(`cat ${name} 2>/dev/null`)).stdout;
-  }
 
   async function startAndChange(text: string): Promise<() => Promise<unknown>> {
     configure("home", base);
@@ -127,7 +131,7 @@ describe("a configuration that changes while a box runs", () => {
   }
 
   test("goes to the box as a whole, and into what the agent may read", async () => {
-    engine.answer("exec", answer({ ok: true, status, added: ["new.example.com"], removed: [] }));
+    engine.answer("exec", renderAnswer({ ok: true, status, added: ["new.example.com"], removed: [] }));
     const end = await startAndChange(`${base}allow_hosts = ["new.example.com"]\n`);
     await until(async () => (await read("~/.agentbox/sessions/*/box/policy.json")).includes("new.example.com"));
     expect(JSON.parse(await read('"$FAKE/requests"'))).toMatchObject({ op: "replace", document: { sources: [{ words: [{ text: "new.example.com" }] }] } });
@@ -141,12 +145,12 @@ describe("a configuration that changes while a box runs", () => {
     { name: "that the box refuses", text: `${base}allow_hosts = ["new.example.com"]\n`, reply: { ok: false, complaints: [{ what: "the proxy did not take it" }], status }, said: /the proxy did not take it/ },
     { name: "that wants another network", text: '[network]\nmode = "full"\n', reply: { ok: true, status, added: [], removed: [] }, said: /another network/ },
   ])("and one $name leaves the old policy, and doctor says so until it is right again", async ({ text, reply, said }) => {
-    engine.answer("exec", answer(reply));
+    engine.answer("exec", renderAnswer(reply));
     const end = await startAndChange(text);
     await until(async () => said.test(await read("~/.agentbox/sessions/*/status.json")));
     expect(await read("~/.agentbox/sessions/*/box/policy.json")).not.toContain("new.example.com");
     expect((await engine.run(["doctor", "--engine", "docker"])).stdout).toMatch(said);
-    engine.answer("exec", answer({ ok: true, status, added: [], removed: [] }));
+    engine.answer("exec", renderAnswer({ ok: true, status, added: [], removed: [] }));
     configure("home", `${base}allow_hosts = ["right.example.com"]\n`);
     await until(async () => (await read("~/.agentbox/sessions/*/status.json")) === "");
     expect(await read("~/.agentbox/sessions/*/box/policy.json")).toContain("right.example.com");

@@ -11,6 +11,7 @@ beforeEach(() => {
   put("Dockerfile", "FROM x");
   put("build/entrypoint.mjs", "1");
   put("build/entrypoint-main.mjs", "2");
+  for (const program of ["keeper", "keeper-main", "proxy", "control"]) put(`build/${program}.mjs`, program);
   put("build/install-agents.mjs", "3");
   put("scripts/make-user.sh", "4");
   put("allowlists/services.sh", "5");
@@ -34,10 +35,14 @@ test("the context holds what the image is made of and nothing else", async () =>
     "allowlists/services.sh",
     "ca/01.crt",
     "ca/02.crt",
+    "control.mjs",
     "entrypoint-main.mjs",
     "entrypoint.mjs",
     "install-agents.mjs",
+    "keeper-main.mjs",
+    "keeper.mjs",
     "make-user.sh",
+    "proxy.mjs",
   ]);
 });
 
@@ -54,6 +59,7 @@ test.each([
   { name: "an edited allowlist", change: () => put("allowlists/services.sh", "5 ") },
   { name: "a new preset", change: () => put("allowlists/presets/go.sh", "") },
   { name: "another entrypoint", change: () => put("build/entrypoint-main.mjs", "2b") },
+  { name: "another resolver", change: () => put("build/proxy.mjs", "2b") },
   { name: "an executable bit", change: () => chmodSync(path.join(root, "scripts/make-user.sh"), 0o755) },
 ])("$name makes another image", async ({ change }) => {
   const before = hashContext(await readContext(root, []), { A: "1" });
@@ -75,5 +81,5 @@ test("other arguments and other certificates make another image", async () => {
 
 test("an installation without its build says what to do", async () => {
   rmSync(path.join(root, "build"), { recursive: true });
-  await expect(readContext(root, [])).rejects.toThrow(/build\/.*entrypoint.*\.mjs is missing.*npm install/);
+  await expect(readContext(root, [])).rejects.toThrow(/build\/entrypoint\*\.mjs is missing.*npm install/);
 });
