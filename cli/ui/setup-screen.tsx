@@ -1,5 +1,5 @@
-import { render, useInput } from "ink";
-import { type ReactNode, useState } from "react";
+import { type Key, render, useInput } from "ink";
+import { type ReactNode, useEffect, useReducer } from "react";
 import type { TemplateChoices } from "../../policy/config-template.ts";
 import { readSetupKey } from "./setup-keys.ts";
 import { applySetup, beginSetup, readSetup, type SetupFacts, type SetupState } from "./setup-state.ts";
@@ -10,15 +10,19 @@ type Props = { facts: SetupFacts; useColor: boolean; onEnd: (choices: TemplateCh
 
 /** Asks for everything, and tells once what was chosen; undefined when the user left. */
 export function Setup({ facts, useColor, onEnd }: Props): ReactNode {
-  const [state, setState] = useState<SetupState>(() => beginSetup(facts));
-  useInput((input, key) => {
-    const action = state.end === undefined ? readSetupKey(state.step, input, key) : undefined;
-    if (action === undefined) return;
-    const next = applySetup(state, action);
-    setState(next);
-    if (next.end !== undefined) onEnd(next.end === "saved" ? readSetup(next) : undefined);
-  });
+  // Several keys may arrive at once: each is read by the state that the one before it made.
+  const [state, press] = useReducer(applyKey, facts, beginSetup);
+  useInput((input, key) => press({ input, key }));
+  const { end } = state;
+  useEffect(() => {
+    if (end !== undefined) onEnd(end === "saved" ? readSetup(state) : undefined);
+  }, [end, state, onEnd]);
   return <SetupView state={state} useColor={useColor} />;
+}
+
+function applyKey(state: SetupState, { input, key }: { input: string; key: Key }): SetupState {
+  const action = state.end === undefined ? readSetupKey(state.step, input, key) : undefined;
+  return action === undefined ? state : applySetup(state, action);
 }
 
 /** Draws the questions on the terminal and returns what was chosen; undefined when the user left. */

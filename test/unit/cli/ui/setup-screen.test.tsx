@@ -86,6 +86,11 @@ describe("setup", () => {
     expect(ends[0]?.allowHosts).toEqual(["a.example.com"]);
   });
 
+  test("reads keys that arrive at once one after the other", async () => {
+    const { ends } = await play([enter, `${down}${space}`, enter, enter, enter, enter]);
+    expect(ends).toMatchObject([{ presets: ["rust"] }]);
+  });
+
   test("goes back to what was asked before, with what was chosen there", async () => {
     expect((await play([down, enter, left])).last).toMatch(/Which agent[^]*❯ codex/);
   });
