@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
-import { Writable } from "node:stream";
+import { createServer, type Server, Socket } from "node:net";
 import { DECISION_LOG_DIR, PROXY_SOCKET, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
 import { dropPrivileges, type Ids } from "../policy/privileges.ts";
@@ -37,7 +36,7 @@ export async function startResolver(): Promise<Started> {
   return { tell: (message) => void keeper.end(JSON.stringify(message)) };
 }
 
-function startKeeper(): Writable {
+function startKeeper(): Socket {
   const child = spawn("/usr/bin/setsid", ["--fork", ...keepCapabilities(KEEPER_IDS), ...NODE, `${PROGRAMS}/keeper.mjs`, PROXY_SOCKET], {
     cwd: "/",
     env: {},
@@ -46,7 +45,9 @@ function startKeeper(): Writable {
   });
   child.once("error", () => undefined);
   const [, , , pipe] = child.stdio;
-  if (!(pipe instanceof Writable)) throw new Error("spawn made no pipe");
+  if (!(pipe instanceof Socket)) throw new Error("spawn made no pipe");
+  // A start that fails ends, whoever still waits at the other end.
+  pipe.unref();
   // A keeper that ended early is missed by the step that asks for it, which names the reason.
   pipe.on("error", () => undefined);
   return pipe;

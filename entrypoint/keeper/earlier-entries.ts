@@ -15,7 +15,7 @@ const IPSET_ENTRY = /^add \S+ (\S+),tcp:(\d+)/gm;
 const NFT_ENTRY = /([0-9a-f.:/]+) \. tcp \. (\d+)/g;
 
 async function list(backend: "ipset" | "nft", set: string): Promise<string> {
-  const [file = "", ...args] = backend === "ipset" ? ["ipset", "save", set] : ["nft", "-n", "list", "set", "inet", "agentbox", set];
+  const [file = "", ...args] = backend === "ipset" ? ["ipset", "save", set] : ["nft", "list", "set", "inet", "agentbox", set];
   const { stdout } = await promisify(execFile)(file, args, { env: ENVIRONMENT, maxBuffer: MAX_OUTPUT });
   return stdout;
 }

@@ -16,10 +16,14 @@ function failFrom(nth: number, tool: string): string {
   return `#!/bin/sh\necho x >>/run/calls\n[ "$(wc -l </run/calls)" -lt ${nth} ] && exec /run/sbin.real/${tool} "$@"\necho 'made to fail' >&2\nexit 3\n`;
 }
 
+/** Makes sets and answers, but takes no entry. */
+const REFUSE_ADDS = `#!/bin/sh\nsed -u 's/^add .*/add agentbox-none 192.0.2.1,tcp:9/' | /run/sbin.real/ipset "$@"\n`;
+
 describe("a step that fails", () => {
   const rows: [string, BoxOptions & { dns?: DnsBehaviours; hosts?: HostBehaviours }, string, number][] = [
     ["the sets, and nftables too", { replace: { ipset: FAIL, nft: FAIL } }, "kernel", 70],
-    ["filling the sets", { replace: { ipset: failFrom(2, "ipset") } }, "rules", 70],
+    ["filling the sets", { replace: { ipset: failFrom(2, "ipset") } }, "resolver", 70],
+    ["an entry that the kernel refuses", { replace: { ipset: REFUSE_ADDS } }, "resolver", 70],
     ["the list", { services: "ALLOWED_SERVICES=(\n" }, "allowlist", 78],
     ["the resolver", { dns: { "github.com": { rcode: "SERVFAIL" } } }, "resolving", 69],
     ["the critical service", { hosts: { "*": { tcp: "reset" } } }, "validation", 69],
@@ -38,10 +42,8 @@ describe("a step that fails", () => {
   });
 
   it.each([
-    ["the first IPv4 rules", "iptables-restore", 1, "close"],
-    ["the final IPv4 rules", "iptables-restore", 2, "rules"],
-    ["the first IPv6 rules", "ip6tables-restore", 1, "close"],
-    ["the final IPv6 rules", "ip6tables-restore", 2, "rules"],
+    ["the IPv4 rules", "iptables-restore", 1, "close"],
+    ["the IPv6 rules", "ip6tables-restore", 1, "close"],
   ])("(%s) leaves the network closed and the agent unstarted", async (_case, tool, nth, step) => {
     await using lab = await startNamespaceLab();
     const run = await runBox(lab, {
@@ -56,7 +58,7 @@ describe("a step that fails", () => {
 });
 
 describe("a start that is killed", () => {
-  it.each(["kernel", "close", "allowlist", "resolving", "rules", "validation"])("during %s is closed or was never begun", async (step) => {
+  it.each(["kernel", "close", "allowlist", "resolver", "resolving", "validation"])("during %s is closed or was never begun", async (step) => {
     await using lab = await startNamespaceLab();
     const run = await runBox(lab, {
       ...LIST,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
 import { type BoxSpec, KEEPER_DIR } from "../../../policy/box-spec.ts";
+import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../../policy/decision-record.ts";
 import { emptyDocument } from "../../../policy/policy-document.ts";
 import { KEEPER_IDS } from "../../../policy/reserved-ids.ts";
 import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
@@ -72,6 +73,12 @@ capabilities=$2
 shift 2
 exec tini -- setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
 `;
+
+/** The decision log of a box, oldest first. */
+export function readDecisions({ logs }: Pick<BoxRun, "logs">): Extract<DecisionRecord, { kind: "decision" }>[] {
+  const lines = (logs[DECISION_LOG_FILE] ?? "").split("\n").filter((line) => line !== "");
+  return lines.map((line) => decisionRecordSchema.parse(JSON.parse(line))).filter((record) => record.kind === "decision");
+}
 
 /** Starts a box and waits for its end; the command defaults to `true`. */
 export async function runBox(lab: NamespaceLab, options: BoxOptions = {}, box: LabBox = lab): Promise<BoxRun> {

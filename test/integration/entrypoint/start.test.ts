@@ -42,8 +42,8 @@ describe("a start", () => {
       "kernel",
       "close",
       "allowlist",
+      "resolver",
       "resolving",
-      "rules",
       "validation",
       "ready",
     ]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
-import { runBox } from "./netns-box.ts";
+import { readDecisions, runBox } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // Cases 9, 13, 15, 16, 18, 21 and 22 on a real kernel, in the lab's namespaces. Every refused target is
@@ -28,9 +28,13 @@ const REACHABLE = [
   ["a private address that is listed itself", "tcp:10.9.8.7:5432"],
   ["SSH inside GitHub's ranges", "tcp:140.82.121.9:22"],
   ["SSH inside GitHub's IPv6 ranges", "tcp:[2606:50c0::9]:22"],
-  ["the box's own resolver over UDP", "udp:172.30.0.1:53"],
-  ["the box's own resolver over TCP", "tcp:172.30.0.1:53"],
-  ["the box's own resolver over IPv6", "udp:[fd00:1ab::1]:53"],
+] as const;
+
+/** Only a box has these, so a sibling is no witness. */
+const OWN = [
+  ["the box's own resolver over UDP", "udp:127.0.0.1:53"],
+  ["the box's own resolver over TCP", "tcp:127.0.0.1:53"],
+  ["the box's own resolver over IPv6", "udp:[::1]:53"],
 ] as const;
 
 const REFUSED = [
@@ -43,6 +47,9 @@ const REFUSED = [
   ["a foreign resolver over UDP", "udp:8.8.8.8:53"],
   ["a foreign resolver over TCP", "tcp:8.8.8.8:53"],
   ["a foreign resolver over IPv6", "udp:[2001:4860:4860::8888]:53"],
+  ["the resolver that the box's own one asks, over UDP", "udp:172.30.0.1:53"],
+  ["the resolver that the box's own one asks, over TCP", "tcp:172.30.0.1:53"],
+  ["the resolver that the box's own one asks, over IPv6", "udp:[fd00:1ab::1]:53"],
   ["DNS over TLS", "tcp:1.1.1.1:853"],
   ["DNS over HTTPS", "tcp:8.8.8.8:443"],
   ["the gateway", "tcp:172.30.0.1:80"],
@@ -68,7 +75,7 @@ describe("the address wall", () => {
     const targets = [...REACHABLE, ...REFUSED].map(([, target]) => target);
     const control = await sibling.exec(reachArgv(targets), { timeoutMs: 20_000 });
     for (const { target, outcome } of parseOutcomes(control.stdout)) open.set(target, outcome);
-    const run = await runBox(lab, { allowed: ALLOWED, critical: ["github.com"], command: reachArgv(targets) });
+    const run = await runBox(lab, { allowed: ALLOWED, critical: ["github.com"], command: reachArgv([...targets, ...OWN.map(([, target]) => target)]) });
     if (run.events.at(-1)?.event !== "ready") throw new Error(run.stderr);
     for (const result of parseOutcomes(run.stdout)) outcomes.set(result.target, result);
   });
@@ -76,6 +83,10 @@ describe("the address wall", () => {
 
   it.each(REACHABLE)("lets %s through", (_case, target) => {
     expect(open.get(target)).toBe("connected");
+    expect(outcomes.get(target)).toMatchObject({ outcome: "connected" });
+  });
+
+  it.each(OWN)("lets %s through", (_case, target) => {
     expect(outcomes.get(target)).toMatchObject({ outcome: "connected" });
   });
 
@@ -91,8 +102,15 @@ describe("the address wall", () => {
   it("says which allowed names stay closed because they resolve to special addresses", async () => {
     const run = await runBox(lab, { allowed: ALLOWED });
     const warnings = run.events.flatMap((event) => (event.event === "warning" ? [event.text] : []));
-    expect(warnings).toContainEqual(expect.stringContaining("private.lab-names.example resolves to 10.1.2.3"));
-    expect(warnings).toContainEqual(expect.stringContaining("metadata.google.internal resolves to 169.254.169.254"));
+    const closed = warnings.filter((text) => text.includes("special-purpose"));
+    expect(closed).toHaveLength(1);
+    expect(closed[0]).toContain("private.lab-names.example");
+    expect(closed[0]).toContain("metadata.google.internal");
+    expect(closed[0]).not.toContain("github.com");
+    // The log tells where each of them leads.
+    const local = readDecisions(run).filter(({ reason }) => reason === "not_allowed_local");
+    expect(local).toContainEqual(expect.objectContaining({ host: "private.lab-names.example", detail: expect.stringContaining("10.1.2.3") }));
+    expect(local).toContainEqual(expect.objectContaining({ host: "metadata.google.internal", detail: expect.stringContaining("169.254.169.254") }));
   });
 
   it("refuses ICMP, SCTP and raw sockets, which a sibling may send", async () => {

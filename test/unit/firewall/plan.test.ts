@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { planRules, type PlanInput } from "../../../firewall/plan.ts";
-import { renderEmptySets, renderFilledSets } from "../../../firewall/render-ipset.ts";
+import { renderEmptySets, renderLiteralSets } from "../../../firewall/render-ipset.ts";
 import { renderIptables } from "../../../firewall/render-iptables.ts";
-import { renderNft } from "../../../firewall/render-nft.ts";
+import { renderNft, renderNftLiterals } from "../../../firewall/render-nft.ts";
 
 const INPUT: PlanInput = {
   literal: [
@@ -10,31 +10,38 @@ const INPUT: PlanInput = {
     { range: "140.82.112.0/20", protocol: "tcp", port: 443 },
     { range: "2606:50c0::/32", protocol: "tcp", port: 443 },
   ],
-  learned: [
-    { range: "93.184.216.34", protocol: "tcp", port: 443 },
-    { range: "93.184.216.34", protocol: "tcp", port: 443 },
-    { range: "2606:2800:220::1", protocol: "tcp", port: 443 },
-  ],
-  resolvers: ["172.17.0.1", "fd00::53"],
+  upstreams: ["172.17.0.1", "fd00::53"],
+  proxyUid: 64990,
   published: [{ port: 3000, protocol: "tcp" }],
   gateways: ["172.17.0.1"],
   subnets: ["172.17.0.2/16", "fd00::2/64"],
-  ssh: true,
+  ssh: "listed",
+  report: false,
 };
+
+const NFLOG = "-m limit --limit 50/sec --limit-burst 200 -j NFLOG --nflog-prefix agentbox-refused --nflog-group 5";
 
 describe("the order of OUTPUT", () => {
   it("is the card's for IPv4", () => {
     expect(rules(renderIptables(planRules(INPUT), 4, ""), "AGENTBOX-OUT")).toEqual([
       "-o lo -p udp -m addrtype ! --src-type LOCAL -j DROP",
       "-p tcp -m set --match-set agentbox-cut-4 dst,dst -j REJECT --reject-with tcp-reset",
+      `-d 127.0.0.11 -m owner ! --uid-owner 64990 ${NFLOG}`,
+      "-d 127.0.0.11 -p tcp -m owner ! --uid-owner 64990 -j REJECT --reject-with tcp-reset",
+      "-d 127.0.0.11 -m owner ! --uid-owner 64990 -j REJECT --reject-with icmp-admin-prohibited",
+      `-d 172.17.0.1 -p udp -m udp --dport 53 -m owner ! --uid-owner 64990 ${NFLOG}`,
+      "-d 172.17.0.1 -p udp -m udp --dport 53 -m owner ! --uid-owner 64990 -j REJECT --reject-with icmp-admin-prohibited",
+      `-d 172.17.0.1 -p tcp -m tcp --dport 53 -m owner ! --uid-owner 64990 ${NFLOG}`,
+      "-d 172.17.0.1 -p tcp -m tcp --dport 53 -m owner ! --uid-owner 64990 -j REJECT --reject-with tcp-reset",
       "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
       "-o lo -j ACCEPT",
-      "-d 172.17.0.1 -p udp -m udp --dport 53 -j ACCEPT",
-      "-d 172.17.0.1 -p tcp -m tcp --dport 53 -j ACCEPT",
+      "-d 172.17.0.1 -p udp -m udp --dport 53 -m owner --uid-owner 64990 -j ACCEPT",
+      "-d 172.17.0.1 -p tcp -m tcp --dport 53 -m owner --uid-owner 64990 -j ACCEPT",
       "-p tcp -m tcp --dport 22 -m set --match-set agentbox-literal-4 dst,dst -j ACCEPT",
       "-p tcp -m tcp --dport 22 -m set --match-set agentbox-learned-4 dst,dst -j ACCEPT",
       "-m set --match-set agentbox-literal-4 dst,dst -j ACCEPT",
       "-m set --match-set agentbox-learned-4 dst,dst -j ACCEPT",
+      NFLOG,
       "-p tcp -j REJECT --reject-with tcp-reset",
       "-j REJECT --reject-with icmp-admin-prohibited",
     ]);
@@ -45,28 +52,73 @@ describe("the order of OUTPUT", () => {
       "-m rt -j REJECT --reject-with icmp6-adm-prohibited",
       "-o lo -p udp -m addrtype ! --src-type LOCAL -j DROP",
       "-p tcp -m set --match-set agentbox-cut-6 dst,dst -j REJECT --reject-with tcp-reset",
+      `-d fd00::53 -p udp -m udp --dport 53 -m owner ! --uid-owner 64990 ${NFLOG}`,
+      "-d fd00::53 -p udp -m udp --dport 53 -m owner ! --uid-owner 64990 -j REJECT --reject-with icmp6-adm-prohibited",
+      `-d fd00::53 -p tcp -m tcp --dport 53 -m owner ! --uid-owner 64990 ${NFLOG}`,
+      "-d fd00::53 -p tcp -m tcp --dport 53 -m owner ! --uid-owner 64990 -j REJECT --reject-with tcp-reset",
       "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
       "-o lo -j ACCEPT",
       "-p ipv6-icmp -m icmp6 --icmpv6-type 133 -j ACCEPT",
       "-p ipv6-icmp -m icmp6 --icmpv6-type 135 -j ACCEPT",
       "-p ipv6-icmp -m icmp6 --icmpv6-type 136 -j ACCEPT",
-      "-d fd00::53 -p udp -m udp --dport 53 -j ACCEPT",
-      "-d fd00::53 -p tcp -m tcp --dport 53 -j ACCEPT",
+      "-d fd00::53 -p udp -m udp --dport 53 -m owner --uid-owner 64990 -j ACCEPT",
+      "-d fd00::53 -p tcp -m tcp --dport 53 -m owner --uid-owner 64990 -j ACCEPT",
       "-p tcp -m tcp --dport 22 -m set --match-set agentbox-literal-6 dst,dst -j ACCEPT",
       "-p tcp -m tcp --dport 22 -m set --match-set agentbox-learned-6 dst,dst -j ACCEPT",
       "-m set --match-set agentbox-literal-6 dst,dst -j ACCEPT",
       "-m set --match-set agentbox-learned-6 dst,dst -j ACCEPT",
+      NFLOG,
       "-p tcp -j REJECT --reject-with tcp-reset",
       "-j REJECT --reject-with icmp6-adm-prohibited",
     ]);
   });
 
   it("closes port 22, in rule and set, when SSH is off", () => {
-    const plan = planRules({ ...INPUT, ssh: false });
+    const plan = planRules({ ...INPUT, ssh: "off" });
     expect(rules(renderIptables(plan, 4, ""), "AGENTBOX-OUT")).toContain(
       "-p tcp -m tcp --dport 22 -m set --match-set agentbox-literal-4 dst,dst -j REJECT --reject-with tcp-reset",
     );
-    expect(renderFilledSets(plan)).not.toContain("tcp:22");
+    expect(renderLiteralSets(plan)).not.toContain("tcp:22");
+  });
+});
+
+describe("what a document may change of the rules", () => {
+  it("opens port 22 of public addresses only, when SSH may go anywhere", () => {
+    const lines = rules(renderIptables(planRules({ ...INPUT, ssh: "any" }), 4, ""), "AGENTBOX-OUT");
+    const open = lines.indexOf("-p tcp -m tcp --dport 22 -j ACCEPT");
+    expect(open).toBeGreaterThan(lines.indexOf("-d 169.254.0.0/16 -p tcp -m tcp --dport 22 -j REJECT --reject-with tcp-reset"));
+    expect(open).toBeGreaterThan(lines.indexOf("-d 10.0.0.0/8 -p tcp -m tcp --dport 22 -j REJECT --reject-with tcp-reset"));
+    expect(lines).not.toContain("-j ACCEPT");
+    expect(rules(renderIptables(planRules({ ...INPUT, ssh: "any" }), 6, ""), "AGENTBOX-OUT")).toContain("-d 2000::/3 -p tcp -m tcp --dport 22 -j ACCEPT");
+  });
+
+  it("lets everything public through in report mode, logged, but no resolver and nothing special", () => {
+    const lines = rules(renderIptables(planRules({ ...INPUT, report: true }), 4, ""), "AGENTBOX-OUT");
+    const open = lines.indexOf("-j ACCEPT");
+    expect(lines[open - 1]).toContain("--nflog-prefix agentbox-report");
+    for (const before of [
+      "-p udp -m udp --dport 53 -j REJECT --reject-with icmp-admin-prohibited",
+      "-p tcp -m tcp --dport 853 -j REJECT --reject-with tcp-reset",
+      "-d 169.254.169.254 -j REJECT --reject-with icmp-admin-prohibited",
+      "-d 192.168.0.0/16 -p tcp -j REJECT --reject-with tcp-reset",
+      "-d 127.0.0.11 -m owner ! --uid-owner 64990 -j REJECT --reject-with icmp-admin-prohibited",
+    ]) {
+      expect(lines.slice(0, open)).toContain(before);
+    }
+    const six = rules(renderIptables(planRules({ ...INPUT, report: true }), 6, ""), "AGENTBOX-OUT");
+    expect(six.indexOf("-d 2002::/16 -j REJECT --reject-with icmp6-adm-prohibited")).toBeGreaterThan(0);
+    expect(six.indexOf("-d 2002::/16 -j REJECT --reject-with icmp6-adm-prohibited")).toBeLessThan(six.indexOf("-d 2000::/3 -j ACCEPT"));
+    expect(six).not.toContain("-j ACCEPT");
+  });
+
+  it("lets nobody continue what the proxy asked a resolver, which the kernel takes for established", () => {
+    const lines = rules(renderIptables(planRules(INPUT), 4, ""), "AGENTBOX-OUT");
+    const established = lines.indexOf("-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
+    for (const address of ["127.0.0.11", "172.17.0.1"]) {
+      const refusal = lines.findLastIndex((line) => line.startsWith(`-d ${address} `) && line.includes("! --uid-owner 64990 -j REJECT"));
+      expect(refusal).toBeGreaterThan(0);
+      expect(refusal).toBeLessThan(established);
+    }
   });
 });
 
@@ -108,16 +160,18 @@ describe("restore text", () => {
     expect(lines.filter((line) => line === "-D INPUT -j AGENTBOX-IN")).toHaveLength(0);
   });
 
-  it("builds each set beside the live one and swaps it, once per distinct entry", () => {
-    const text = renderFilledSets(planRules(INPUT));
-    expect(text.split("\n").filter((line) => line.includes("learned-4"))).toEqual([
-      "create agentbox-learned-4 hash:net,port family inet maxelem 65536 timeout 0",
-      "create agentbox-next-learned-4 hash:net,port family inet maxelem 65536 timeout 0",
-      "flush agentbox-next-learned-4",
-      "add agentbox-next-learned-4 93.184.216.34,tcp:443",
-      "swap agentbox-next-learned-4 agentbox-learned-4",
-      "destroy agentbox-next-learned-4",
+  it("builds the literal sets beside the live ones and swaps them, and leaves alone what was learned", () => {
+    const literal = [INPUT.literal[0], INPUT.literal[0]].flatMap((entry) => (entry === undefined ? [] : [entry]));
+    const text = renderLiteralSets(planRules({ ...INPUT, literal }));
+    expect(text.split("\n").filter((line) => line.includes("literal-4"))).toEqual([
+      "create agentbox-next-literal-4 hash:net,port family inet maxelem 65536 timeout 0",
+      "destroy agentbox-next-literal-4",
+      "create agentbox-next-literal-4 hash:net,port family inet maxelem 65536 timeout 0",
+      "add agentbox-next-literal-4 140.82.112.0/20,tcp:22",
+      "swap agentbox-next-literal-4 agentbox-literal-4",
+      "destroy agentbox-next-literal-4",
     ]);
+    expect(text).not.toMatch(/learned|cut/);
   });
 
   it("makes all six sets before any rule names one", () => {
@@ -126,8 +180,12 @@ describe("restore text", () => {
 
   it("says the same to nftables in one transaction that replaces its own table only", () => {
     const text = renderNft(planRules(INPUT));
-    expect(text.startsWith("table inet agentbox {}\ndelete table inet agentbox\ntable inet agentbox {\n")).toBe(true);
-    expect(text).toContain("elements = { 140.82.112.0/20 . tcp . 22, 140.82.112.0/20 . tcp . 443 }");
+    expect(text).toContain("\n}\nflush table inet agentbox\ntable inet agentbox {\n");
+    expect(text).toContain("ip daddr 172.17.0.1 meta l4proto udp th dport 53 meta skuid != 64990 reject");
+    expect(text).toContain("ip daddr 172.17.0.1 meta l4proto udp th dport 53 meta skuid 64990 accept");
+    expect(renderNftLiterals(planRules(INPUT))).toContain(
+      "flush set inet agentbox agentbox-literal-4; add element inet agentbox agentbox-literal-4 { 140.82.112.0/20 . tcp . 22, 140.82.112.0/20 . tcp . 443 }",
+    );
     expect(text.match(/policy drop;/g)).toHaveLength(3);
     expect(text).not.toContain("flush ruleset");
   });
