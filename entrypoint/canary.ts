@@ -78,7 +78,8 @@ function requireUdpRefused({ host, port }: Canary): Promise<void> {
     );
     socket.once("error", (error) => judge(error));
     socket.connect(port, host, (error?: Error) => {
-      if (error !== undefined) return;
+      // Without a network there is no way there in the first place.
+      if (error !== undefined) return judge(error);
       socket.send("agentbox", (failure) => failure !== null && judge(failure));
     });
   });
