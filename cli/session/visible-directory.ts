@@ -35,7 +35,7 @@ export async function writeVisible({ visible, spec, policy, followed }: VisibleC
   await writeShared(directory, BOX_SPEC_PATH, JSON.stringify(spec));
   if (policy !== undefined) await writePolicyTexts(directory, policy);
   const mounts: Mount[] = [{ kind: "bind", source: directory, target: path.dirname(BOX_SPEC_PATH), readOnly: true }];
-  if (spec.firewall && spec.mode !== "none") {
+  if (spec.firewall) {
     await writeShared(directory, resolverFile, `nameserver ${RESOLVER_ADDRESSES[4]}\n`);
     mounts.push({ kind: "bind", source: path.join(directory, resolverFile), target: "/etc/resolv.conf", readOnly: true });
   }
