@@ -40,9 +40,11 @@ ARG AGENT_GID=1000
 COPY make-user.sh /usr/local/lib/agentbox/
 RUN sh /usr/local/lib/agentbox/make-user.sh "$AGENT_UID" "$AGENT_GID"
 
-# Only keeper and proxy enter this directory. In it lie their sockets (a tmpfs is mounted there) and the session's log.
+# Only keeper and proxy enter this directory. In it lie their sockets (a tmpfs is mounted there, which takes over the
+# mode of what it covers) and the session's log.
 RUN install -d -m 0710 -o 64991 -g 64990 /var/lib/agentbox-keeper \
- && install -d -m 0755 /var/lib/agentbox-keeper/run /var/lib/agentbox-keeper/log /run/agentbox /etc/claude-code \
+ && install -d -m 1777 /var/lib/agentbox-keeper/run \
+ && install -d -m 0755 /var/lib/agentbox-keeper/log /run/agentbox /etc/claude-code \
  && ln -s /run/agentbox/policy.md /etc/claude-code/CLAUDE.md
 
 COPY entrypoint.mjs entrypoint-main.mjs keeper.mjs keeper-main.mjs proxy.mjs control.mjs /usr/local/lib/agentbox/
