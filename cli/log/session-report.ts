@@ -35,6 +35,5 @@ export function renderSessionReport(records: readonly DecisionRecord[]): string[
 
 function describe(group: readonly Refusal[], count: number): string {
   const reasons = [...new Set(group.map(({ reason }) => reason))].join(", ");
-  const advice = group.find((one) => one.advice !== null)?.advice;
-  return `${count === 1 ? "once" : `${count} times`}, ${reasons}${advice === undefined ? "" : `; ${advice}`}`;
+  return `${count === 1 ? "once" : `${count} times`}, ${reasons}`;
 }

@@ -11,7 +11,7 @@ type Props = { facts: SetupFacts; useColor: boolean; onEnd: (choices: TemplateCh
 /** Asks for everything, and tells once what was chosen; undefined when the user left. */
 export function Setup({ facts, useColor, onEnd }: Props): ReactNode {
   // Several keys may arrive at once: each is read by the state that the one before it made.
-  const [state, press] = useReducer(applyKey, facts, beginSetup);
+  const [state, press] = useReducer(applyPress, facts, beginSetup);
   useInput((input, key) => press({ input, key }));
   const { end } = state;
   useEffect(() => {
@@ -20,7 +20,19 @@ export function Setup({ facts, useColor, onEnd }: Props): ReactNode {
   return <SetupView state={state} useColor={useColor} />;
 }
 
-function applyKey(state: SetupState, { input, key }: { input: string; key: Key }): SetupState {
+type Press = { input: string; key: Key };
+
+/** What arrives at once is several keys typed quickly, or a paste into the line for hosts. */
+function applyPress(state: SetupState, { input, key }: Press): SetupState {
+  if (input.length === 0 || state.step === "hosts") return applyKey(state, { input, key });
+  const [first = ""] = input;
+  // Inside of a longer input the key for Enter is a character like any other.
+  const confirms = first === "\r" || first === "\n";
+  const next = applyKey(state, { input: confirms ? "" : first, key: confirms ? { ...key, return: true } : key });
+  return input.length === first.length ? next : applyPress(next, { input: input.slice(first.length), key });
+}
+
+function applyKey(state: SetupState, { input, key }: Press): SetupState {
   const action = state.end === undefined ? readSetupKey(state.step, input, key) : undefined;
   return action === undefined ? state : applySetup(state, action);
 }

@@ -87,8 +87,8 @@ describe("setup", () => {
   });
 
   test("reads keys that arrive at once one after the other", async () => {
-    const { ends } = await play([enter, `${down}${space}`, enter, enter, enter, enter]);
-    expect(ends).toMatchObject([{ presets: ["rust"] }]);
+    const { ends } = await play([enter, `${down}${space}${enter}`, `api.example.com${enter}`, enter, enter, enter]);
+    expect(ends).toMatchObject([{ presets: ["rust"], allowHosts: ["api.example.com"] }]);
   });
 
   test("goes back to what was asked before, with what was chosen there", async () => {
