@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KnownError, renderComplaint } from "../../policy/errors.ts";
+import { EngineError, KnownError, renderComplaint } from "../../policy/errors.ts";
 
 /** Change notices do not arrive from every file system, and a file that is replaced has another number. */
 const pollMs = 300;
@@ -26,10 +26,12 @@ export function watchConfig({ list, reload, tell }: ConfigWatch): () => Promise<
       if (over.signal.aborted || now === seen) continue;
       // What changes during the reload is seen by the next look.
       seen = now;
-      const troubles = await attempt(reload);
+      const { troubles, again } = await attempt(reload);
       const named = list();
       if (named.join("\n") !== files.join("\n")) seen = identify(named);
       files = named;
+      // A box that is still starting has nobody to ask yet.
+      if (again) seen = "";
       await tell(troubles).catch(() => undefined);
     }
   };
@@ -41,13 +43,13 @@ export function watchConfig({ list, reload, tell }: ConfigWatch): () => Promise<
 }
 
 /** The old policy serves on, whatever failed: a broken file, an engine that does not answer, a bug of ours. */
-async function attempt(reload: () => Promise<void>): Promise<string[]> {
+async function attempt(reload: () => Promise<void>): Promise<{ troubles: string[]; again: boolean }> {
   try {
     await reload();
-    return [];
+    return { troubles: [], again: false };
   } catch (error) {
-    if (error instanceof KnownError) return error.complaints.map(renderComplaint);
-    return [error instanceof Error ? error.message : String(error)];
+    if (error instanceof KnownError) return { troubles: error.complaints.map(renderComplaint), again: error instanceof EngineError };
+    return { troubles: [error instanceof Error ? error.message : String(error)], again: false };
   }
 }
 

@@ -140,6 +140,16 @@ describe("a configuration that changes while a box runs", () => {
     expect(await end()).toMatchObject({ code: 0 });
   });
 
+  test("is sent again to a box that does not answer yet", async () => {
+    engine.answer("exec", 'echo "the keeper cannot be reached" >&2; exit 69');
+    const end = await startAndChange(`${base}allow_hosts = ["new.example.com"]\n`);
+    await until(async () => /the keeper cannot be reached/.test(await read("~/.agentbox/sessions/*/status.json")));
+    engine.answer("exec", renderAnswer({ ok: true, status, added: [], removed: [] }));
+    await until(async () => (await read("~/.agentbox/sessions/*/status.json")) === "");
+    expect(await read("~/.agentbox/sessions/*/box/policy.json")).toContain("new.example.com");
+    expect(await end()).toMatchObject({ code: 0 });
+  });
+
   test.each([
     { name: "that is broken", text: `${base}allow_hosts = ["new.exam`, reply: { ok: true, status, added: [], removed: [] }, said: /config\.toml:3/ },
     { name: "that the box refuses", text: `${base}allow_hosts = ["new.example.com"]\n`, reply: { ok: false, complaints: [{ what: "the proxy did not take it" }], status }, said: /the proxy did not take it/ },
