@@ -168,16 +168,20 @@ describe("a configuration that changes while a box runs", () => {
   });
 });
 
+/** The image that was looked for last. */
+function findTag(calls: readonly string[]): string | undefined {
+  return calls.findLast((call) => call.startsWith("image inspect"))?.split(" ").at(-1);
+}
+
 describe("what a configuration says about the image", () => {
   test("makes the image of its boxes, in a start as in a rebuild, and is not remembered for others", async () => {
     configure("home", '[build]\npackages = ["jq"]\nagents = []\n');
-    const tag = (calls: readonly string[]): string | undefined => calls.findLast((call) => call.startsWith("image inspect"))?.split(" ").at(-1);
     await engine.run(run, { AGENTBOX_FIREWALL: "0" });
-    const configured = tag(engine.calls());
+    const configured = findTag(engine.calls());
     expect(JSON.parse(readFileSync(path.join(engine.home, ".agentbox/image.json"), "utf8"))).toMatchObject({ packages: [] });
     configure("home", "");
     await engine.run(run, { AGENTBOX_FIREWALL: "0" });
-    expect(tag(engine.calls())).not.toBe(configured);
+    expect(findTag(engine.calls())).not.toBe(configured);
     configure("home", '[build]\npackages = ["jq"]\n');
     await engine.run(["--rebuild"]);
     expect(engine.calls().findLast((call) => /^(?:buildx )?build /.test(call))).toContain("PACKAGES=jq");
