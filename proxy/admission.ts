@@ -1,9 +1,9 @@
 import { decide, type Decision } from "../policy/decide.ts";
 import { type AnswerChain, encodeChain, readAddress } from "./answer-chain.ts";
-import type { DecisionLog } from "./decision-log.ts";
+import type { DecisionLog, Tally } from "./decision-log.ts";
 import type { HeldAnswer } from "./held-answer.ts";
 import type { LivePolicy } from "./live-policy.ts";
-import { judgeAddress, type NameVerdict, renderLine } from "./name-verdict.ts";
+import { judgeAddress, type LineInput, type NameVerdict, renderLine } from "./name-verdict.ts";
 import { bareReply } from "./reply.ts";
 import type { WireRecord } from "./response.ts";
 import type { Learned } from "./resolver.ts";
@@ -42,7 +42,10 @@ export function admitChain(input: AdmissionInput): Admission {
   const texts = kept.map(({ address }) => address);
   const detail = first === undefined ? describeEmpty(chain) : `left out: ${dropped.map(({ address }) => address.text).join(", ")}`;
   const type = renderType(question.type);
-  const tally = log.tally(`${verdict.action} ${question.name}`, () => renderLine({ verdict: input.isLocal ? { ...verdict, action: "allow" } : verdict, type, addresses: texts, detail: input.isLocal ? "from the hosts file; not opened" : detail }));
+  const line: LineInput = input.isLocal
+    ? { verdict: { ...verdict, action: "allow" }, type, addresses: texts, detail: "from the hosts file; not opened" }
+    : { verdict, type, addresses: texts, detail };
+  const tally = makeTally(log, `${verdict.action} ${question.name}`, line);
   const aliasTtl = Math.min(...chain.aliases.map(({ ttl }) => ttl), Number.POSITIVE_INFINITY);
   const toLearn = kept.map(({ record, address }) => ({ address: address.text, ttl: Math.min(record.ttl, aliasTtl) }));
   return { held: { ...makeTimes(live, chain.ttl), body, ttlPlaces, tally, partial: first !== undefined }, toLearn };
@@ -65,8 +68,13 @@ function findDeniedAlias({ live, chain, verdict, question }: AdmissionInput): De
 
 function refuse({ live, chain, question, log }: AdmissionInput, decision: Decision, rcode: number): Admission {
   const type = renderType(question.type);
-  const tally = log.tally(`${decision.reason} ${question.name}`, () => renderLine({ verdict: { action: "deny", decision }, type }));
+  const tally = makeTally(log, `${decision.reason} ${question.name}`, { verdict: { action: "deny", decision }, type });
   return { held: { ...makeTimes(live, chain.ttl), body: bareReply(rcode), ttlPlaces: [], tally, partial: true }, toLearn: [] };
+}
+
+/** Apart, so that the closure holds the line and not the whole answer: it lives as long as the cache does. */
+function makeTally(log: DecisionLog, key: string, line: LineInput): Tally {
+  return log.tally(key, () => renderLine(line));
 }
 
 function makeTimes(live: LivePolicy, ttl: number): Pick<HeldAnswer, "born" | "freshUntil" | "epoch" | "aged"> {

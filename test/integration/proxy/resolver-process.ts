@@ -41,11 +41,12 @@ export type ResolverProcess = {
 /**
  * Starts the real program on sockets that a loop of sh holds, as in a box: when it ends it is started again
  * on the same sockets. The keeper says yes until a test tells it otherwise.
+ * `program` is the start of its argv.
  */
-export async function startResolver(document: PolicyDocument, surroundings: Partial<Surroundings> = {}): Promise<ResolverProcess> {
+export async function startResolver(document: PolicyDocument, surroundings: Partial<Surroundings> = {}, program: readonly string[] = [NODE, MAIN]): Promise<ResolverProcess> {
   const dir = mkdtempSync(join(tmpdir(), "agentbox-proxy-"));
   const keeper = await KeeperPeer.listen(join(dir, "proxy.sock"), { ...BARE_SURROUNDINGS, document, ...surroundings });
-  const { port, loop } = await startLoop(dir);
+  const { port, loop } = await startLoop(dir, program);
   await keeper.nextReport();
   const pid = (): number => Number(readFileSync(`/proc/${loop.pid}/task/${loop.pid}/children`, "utf8").trim().split(" ")[0]);
   return {
@@ -72,7 +73,7 @@ export function readLog(dir: string): DecisionRecord[] {
 }
 
 /** UDP and TCP on one port of loopback, inherited by the loop; this process lets go of them before anybody asks. */
-async function startLoop(dir: string): Promise<{ port: number; loop: ChildProcess }> {
+async function startLoop(dir: string, program: readonly string[]): Promise<{ port: number; loop: ChildProcess }> {
   for (;;) {
     const udp = createSocket("udp4");
     udp.bind(0, "127.0.0.1");
@@ -86,7 +87,7 @@ async function startLoop(dir: string): Promise<{ port: number; loop: ChildProces
       continue;
     }
     const command = 'while :; do "$@"; sleep 0.1; done';
-    const args = ["-c", command, "sh", NODE, MAIN, "--udp4", "3", "--tcp", "4", "--keeper", join(dir, "proxy.sock"), "--log", dir];
+    const args = ["-c", command, "sh", ...program, "--udp4", "3", "--tcp", "4", "--keeper", join(dir, "proxy.sock"), "--log", dir];
     const loop = spawn("sh", args, { stdio: ["ignore", "ignore", "inherit", descriptorOf(udp), descriptorOf(tcp)] });
     await once(loop, "spawn");
     udp.close();
