@@ -56,7 +56,7 @@ export function createAnswerer(zone: Zone): Answerer {
     const ttl = record.ttl ?? DEFAULT_TTL;
     const wants = (kind: string) => type === kind || type === "ANY";
     const addresses = (kind: "A" | "AAAA", values: readonly string[] = []) =>
-      wants(kind) ? rotated(`${name} ${kind}`, values, record.rotate).map((data): Answer => ({ type: kind, name, ttl, data })) : [];
+      wants(kind) ? rotated(`${canonicalName(name)} ${kind}`, values, record.rotate).map((data): Answer => ({ type: kind, name, ttl, data })) : [];
     const texts = wants("TXT") ? (record.txt ?? []).map((data): Answer => ({ type: "TXT", name, ttl, data })) : [];
     return [...addresses("A", record.a), ...addresses("AAAA", record.aaaa), ...texts];
   }

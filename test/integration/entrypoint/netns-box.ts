@@ -6,6 +6,7 @@ import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
 import { type BoxSpec, KEEPER_DIR } from "../../../policy/box-spec.ts";
 import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../../policy/decision-record.ts";
 import { emptyDocument } from "../../../policy/policy-document.ts";
+import type { Ids } from "../../../policy/privileges.ts";
 import { KEEPER_IDS } from "../../../policy/reserved-ids.ts";
 import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
 
@@ -35,6 +36,8 @@ export type BoxOptions = {
   /** The AGENTBOX_FIREWALL of the container; "1" where left out. */
   firewall?: string;
   capabilities?: string;
+  /** Who the container starts as, where not root: the agent's container of a sidecar. */
+  ids?: Ids;
   /** Called with each event as it comes. */
   onEvent?: (event: BootEvent, kill: (signal: NodeJS.Signals) => void) => void;
 };
@@ -70,8 +73,9 @@ if [ -d "$1/replace" ]; then
   mount --bind /run/sbin /usr/sbin
 fi
 capabilities=$2
-shift 2
-exec tini -- setpriv --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
+ids=$3
+shift 3
+exec tini -- setpriv $ids --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
 `;
 
 /** The decision log of a box, oldest first. */
@@ -158,6 +162,7 @@ function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewal
     "box",
     dir,
     options.capabilities ?? CAPABILITIES,
+    options.ids === undefined ? "" : `--reuid=${options.ids.uid} --regid=${options.ids.gid} --clear-groups`,
     process.execPath,
     ENTRYPOINT,
   ]);

@@ -60,7 +60,7 @@ describe("a start", () => {
   });
 
   it("starts a program whose path holds an equals sign", async () => {
-    const run = await runBox(lab, { ...CRITICAL, replace: {}, command: ["sh", "-c", "ln -s /bin/echo /tmp/a=b.$$ && exec /tmp/a=b.$$ ran"] });
+    const run = await runBox(lab, { ...CRITICAL, replace: {}, command: ["sh", "-c", "ln -sf /bin/echo /tmp/a=b.$$ && exec /tmp/a=b.$$ ran"] });
     expect(run.stdout).toBe("ran\n");
     const direct = await runBox(lab, { ...CRITICAL, command: ["/proc/self/root/bin/../bin/nothing=here"] });
     expect(direct.code).toBe(127);
