@@ -32,7 +32,7 @@ export function findTopic(words: readonly string[], { rebuild, agents, complaint
 }
 
 /** Finds the verb of `policy WORD`; undefined where the word is missing or unknown. */
-export function findPolicyVerb([first, second]: readonly string[]): Verb | undefined {
+function findPolicyVerb([first, second]: readonly string[]): Verb | undefined {
   return first === "policy" ? policyVerbs.find((verb) => verb === `policy ${second}`) : undefined;
 }
 

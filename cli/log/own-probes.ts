@@ -3,7 +3,7 @@ import type { SessionRecord } from "../session/session-record.ts";
 
 /** What the box itself asks for, to prove that its walls stand: the same as in entrypoint/canary.ts, which the command line does not carry. */
 export const PROBED_NAMES: readonly string[] = ["example.com", "example.net", "example.org"];
-export const PROBED_ADDRESSES: readonly string[] = ["198.51.100.1", "2001:db8::1"];
+const PROBED_ADDRESSES: readonly string[] = ["198.51.100.1", "2001:db8::1"];
 
 type Decided = Extract<DecisionRecord, { kind: "decision" }>;
 

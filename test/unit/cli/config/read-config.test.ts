@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runHostCommand } from "../../../../cli/environment/host-command.ts";
 import { readConfig, type SessionConfig } from "../../../../cli/config/read-config.ts";
 import { ConfigError } from "../../../../policy/errors.ts";
 
@@ -101,13 +101,13 @@ describe("files that are no plain files", () => {
     { name: "a link to a file of the host, as an agent may plant it", make: (file: string) => symlinkSync(path.join(outside, "secret"), file), said: /is a link to ".*\/outside\/secret"; .*fix: replace the link/ },
     { name: "a link that leads nowhere", make: (file: string) => symlinkSync(path.join(outside, "missing"), file), said: /is a link to/ },
     { name: "a directory", make: (file: string) => mkdirSync(file), said: /is not a plain file/ },
-    { name: "a pipe, which would be waited on for ever", make: (file: string) => void execFileSync("mkfifo", [file]), said: /is not a plain file/ },
+    { name: "a pipe, which would be waited on for ever", make: async (file: string) => void (await runHostCommand(["mkfifo", file])), said: /is not a plain file/ },
     { name: "more than a mebibyte", make: (file: string) => writeFileSync(file, "#".repeat(1024 * 1024 + 1)), said: /more than 1048576 bytes/ },
     { name: "bytes that are no text", make: (file: string) => writeFileSync(file, Buffer.from([0xff, 0xfe])), said: /not UTF-8/ },
     { name: "half of a file", make: (file: string) => writeFileSync(file, '[network]\nallow_hosts = ["a.example'), said: /config\.toml:2/ },
   ])("$name: refused with its name, and nothing of it is told", async ({ make, said }) => {
     writeFileSync(path.join(outside, "secret"), `${secret} = 1\n`);
-    make(path.join(project, ".agentbox/config.toml"));
+    await make(path.join(project, ".agentbox/config.toml"));
     const message = await complain();
     expect(message).toMatch(said);
     expect(message).toMatch(/^\.agentbox\/config\.toml/);
