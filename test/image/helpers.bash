@@ -38,6 +38,40 @@ user_box() {
   AGENTBOX_FIREWALL=1 as_user "$uid" "$gid" "$USER_AGENTBOX" "$verb" --agents "claude codex" --ca-file "$USERS/ca.pem" --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
 }
 
+# in_topology container|sidecar VERB…: agentbox as the user whose firewalled boxes have that topology: an
+# ordinary user's have one container, root's always have the sidecar.
+in_topology() {
+  local topology=$1
+  shift
+  case $topology in
+    sidecar) "$AGENTBOX" "$@" ;;
+    container) as_user 1000 1000 "$USER_AGENTBOX" "$@" ;;
+  esac
+}
+
+# make_project_in TOPOLOGY NAME: the directory of a project that belongs to that user, and enters it.
+make_project_in() {
+  local owner=0
+  [ "$1" = sidecar ] || owner=1000
+  local directory=$USERS/projects-1000/$1-$2
+  install -d -o "$owner" -g "$owner" "$directory"
+  cd "$directory" || return
+  PROJECT=$directory
+}
+
+# firewalled TOPOLOGY [OPTION…] -- COMMAND…: a command in a firewalled box of that topology.
+firewalled() {
+  local topology=$1 user_options=()
+  shift
+  [ "$topology" = sidecar ] || user_options=(--agents "claude codex" --ca-file "$USERS/ca.pem")
+  AGENTBOX_FIREWALL=${AGENTBOX_FIREWALL-1} in_topology "$topology" run "${user_options[@]}" --network "$LAB_NETWORK" --dns "$LAB_DNS" "$@"
+}
+
+# home_in TOPOLOGY: HOME of that user.
+home_in() {
+  [ "$1" = sidecar ] && echo "$HOME" || echo "$USERS/home-1000"
+}
+
 # Calls the lab's control server: lab GET /questions, lab POST /dns JSON.
 lab() {
   curl --silent --show-error --fail --unix-socket "$LAB_SOCKET" -X "$1" ${3+--data "$3"} "http://lab$2"
@@ -48,11 +82,16 @@ containers_of() {
   docker ps --all --quiet --filter "label=agentbox.project=${1:-$PROJECT}"
 }
 
+# The container in which the agent of a project's box runs; a sidecar has another one beside it.
+agent_of() {
+  docker ps --all --format '{{.ID}} {{.Label "agentbox.role"}}' --filter "label=agentbox.project=${1:-$PROJECT}" | awk '$2 != "holder" { print $1 }'
+}
+
 # Sessions of a project that are written down; another run of these tests may have its own.
 sessions_of() {
   local record
   for record in "$HOME"/.agentbox/sessions/*/session.json; do
-    jq --raw-output --arg project "${1:-$PROJECT}" 'select(.project == $project).id' "$record" 2>/dev/null || true
+    jq --raw-output --arg project "${1:-$PROJECT}" 'select(.project == $project and .ended == null).id' "$record" 2>/dev/null || true
   done
 }
 
