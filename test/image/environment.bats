@@ -26,8 +26,8 @@ ENV
   box -e FORWARDED -e SECRET_IN_OPTION=tell-nobody-option -e $'LINES=one\ntwo' -e EMPTY= -- \
     bash -c 'env -0 >environment; node -e 0; curl -s https://example.com/ >reached; touch up; timeout 20 sh -c "until [ -e inspected ]; do sleep 0.1; done"' 2>log 3>&- &
   file_appears up
-  docker inspect "$(containers_of)" >inspected.json
-  docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$(containers_of)" >container-environment
+  docker inspect $(containers_of) >inspected.json
+  docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' $(containers_of) >container-environment
   touch inspected
   wait %1
   box --ignore-dot-env -- env -0 >environment-without 2>log-without

@@ -87,6 +87,11 @@ agent_of() {
   docker ps --all --format '{{.ID}} {{.Label "agentbox.role"}}' --filter "label=agentbox.project=${1:-$PROJECT}" | awk '$2 != "holder" { print $1 }'
 }
 
+# The container of a project's box that has the namespace, its rules and its published ports.
+holder_of() {
+  docker ps --all --format '{{.ID}} {{.Label "agentbox.role"}}' --filter "label=agentbox.project=${1:-$PROJECT}" | awk '$2 != "agent" { print $1 }'
+}
+
 # Sessions of a project that are written down; another run of these tests may have its own.
 sessions_of() {
   local record

@@ -18,7 +18,7 @@ serve() {
   file_appears "$1/addresses"
   local v4 v6
   read -r v4 v6 <"$1/addresses"
-  docker port "$(containers_of)" >"$1/published" || true
+  docker port "$(holder_of)" >"$1/published" || true
   curl -sS --max-time 5 "http://127.0.0.1:$PORT/" >"$1/host" 2>&1 || true
   for address in $(hostname -I); do
     case $address in *:*) ;; *) curl -sS --max-time 5 "http://$address:$PORT/" >>"$1/elsewhere" 2>&1 || echo "exit code $?" >>"$1/elsewhere" ;; esac

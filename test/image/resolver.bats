@@ -22,7 +22,7 @@ teardown() { lab POST /reset '{}'; }
   box -- sh -c 'touch up; timeout 20 sh -c "until [ -e seen ]; do sleep 0.1; done"; getent hosts gitlab.com >after' </dev/null 2>/dev/null 3>&- &
   file_appears up
   local rules
-  rules=$(docker exec --user 0 "$(containers_of)" iptables-save -t nat)
+  rules=$(docker exec --user 0 "$(holder_of)" iptables-save -t nat)
   touch seen
   wait %1
   assert_contains "$rules" "-A OUTPUT -d 127.0.0.11/32 -j DOCKER_OUTPUT"
@@ -37,7 +37,7 @@ teardown() { lab POST /reset '{}'; }
   file_appears up
   local tool rules
   for tool in iptables-save ip6tables-save; do
-    rules=$(docker exec --user 0 "$(containers_of)" "$tool" -t filter)
+    rules=$(docker exec --user 0 "$(holder_of)" "$tool" -t filter)
     for chain in INPUT FORWARD OUTPUT; do assert_contains "$rules" ":$chain DROP"; done
     assert_equal "$(grep -m1 -- '^-A OUTPUT' <<<"$rules")" "-A OUTPUT -j AGENTBOX-OUT"
     assert_equal "$(grep -m1 -- '^-A INPUT' <<<"$rules")" "-A INPUT -j AGENTBOX-IN"

@@ -16,7 +16,7 @@ ended() {
   wait "$BOX" || CODE=$?
 }
 
-session_of() { docker inspect --format '{{index .Config.Labels "agentbox.session"}}' "$(containers_of)"; }
+session_of() { docker inspect --format '{{index .Config.Labels "agentbox.session"}}' "$(agent_of)"; }
 
 nothing_left() {
   assert_equal "$(containers_of)$(sessions_of)" ""
@@ -115,7 +115,7 @@ done
 @test "docker stop gives the agent its SIGTERM, and its exit code comes through" {
   start sh -c "trap 'echo TERM >caught; exit 9' TERM; touch up; while :; do sleep 0.1; done"
   file_appears up
-  docker stop --time 5 "$(containers_of)" >/dev/null
+  docker stop --time 5 "$(agent_of)" >/dev/null
   ended
   assert_equal "$CODE" 9
   assert_equal "$(cat caught)" TERM
@@ -125,7 +125,7 @@ done
 @test "case 36: a box that someone else removes ends the command line with 69" {
   start sh -c 'touch up; sleep 60'
   file_appears up
-  docker rm --force "$(containers_of)" >/dev/null
+  docker rm --force "$(agent_of)" >/dev/null
   ended
   assert_equal "$CODE" 69
   nothing_left
