@@ -58,7 +58,7 @@ export class Keeper {
     const keeper = new Keeper(start, built.policy);
     // The proxy may build its policy meanwhile; what it learns is answered after the literals.
     keeper.proxy.open(door);
-    const errors = await keeper.kernel.adopt(built.policy.box);
+    const errors = await keeper.kernel.begin(built.policy.box);
     if (errors.length > 0) throw new Error(`the sets cannot be filled: ${errors.join("; ")}`);
     await listenForControl({ path: CONTROL_SOCKET, perform: (request) => keeper.perform(request), status: () => keeper.status() });
     keeper.scheduleExpiry();

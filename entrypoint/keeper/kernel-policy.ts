@@ -36,8 +36,13 @@ export class KernelPolicy {
     this.sets = openKernelSets(input.backend, () => void this.refill());
   }
 
-  /** Puts the literals of a first policy in force; returns what the kernel refused. */
-  adopt(box: BoxPolicy): Promise<string[]> {
+  /** Begins with a first policy; what an earlier run in this namespace had cut would stand in its way. */
+  async begin(box: BoxPolicy): Promise<string[]> {
+    return [...(await this.sets.flushCut()), ...(await this.adopt(box))];
+  }
+
+  /** Puts the literals of a policy in force; returns what the kernel refused. */
+  private adopt(box: BoxPolicy): Promise<string[]> {
     return this.swapLiterals(collectLiterals(box, this.input.hosts, this.pins));
   }
 

@@ -13,7 +13,8 @@ export type KernelSets = {
   change: (changes: readonly SetChange[]) => Promise<string[]>;
   /** Puts the literal sets of a plan in place of those in force, whole or not at all; the sentences say why not. */
   replaceLiterals: (plan: Pick<Plan, "sets">) => Promise<string[]>;
-  stop: () => void;
+  /** Empties the cut sets. */
+  flushCut: () => Promise<string[]>;
 };
 
 // A documentation address (RFC 5737): nobody's, and asking for it changes nothing.
@@ -36,7 +37,7 @@ export function openKernelSets(backend: "ipset" | "nft", onRestart: () => void):
       const errors = await child.apply(renderNextSets(plan));
       return errors.length > 0 ? errors : child.apply(renderSwaps(plan));
     },
-    stop: () => child.stop(),
+    flushCut: () => child.apply(FAMILIES.map((family) => (backend === "nft" ? `flush set ${TABLE} ${nameSets(family).cut}` : `flush ${nameSets(family).cut}`))),
   };
 }
 

@@ -25,7 +25,6 @@ export class SetChild {
   private child: ChildProcessWithoutNullStreams | undefined;
   private waiting: Waiting[] = [];
   private pending = "";
-  private stopped = false;
 
   /** `onRestart` is called after the program died and runs again. */
   constructor(dialect: SetDialect, onRestart: () => void) {
@@ -48,11 +47,6 @@ export class SetChild {
       this.waiting.push({ errors: [], resolve: finish });
       child.stdin.write(`${lines.join("\n")}\n${this.dialect.probe}\n`);
     });
-  }
-
-  stop(): void {
-    this.stopped = true;
-    this.child?.kill("SIGKILL");
   }
 
   private start(): void {
@@ -85,7 +79,6 @@ export class SetChild {
     const { waiting } = this;
     this.waiting = [];
     for (const { resolve } of waiting) resolve(["the program that writes the sets has ended"]);
-    if (this.stopped) return;
     setTimeout(() => {
       this.start();
       this.onRestart();

@@ -28,12 +28,6 @@ describe.each([
   afterEach(() => lab.control.reset());
   afterAll(() => lab.stop());
 
-  const fetch = async (box: HeldBox, url: string): Promise<string> => {
-    const { stdout } = await box.exec(["curl", "-sS", "--max-time", "5", "--cacert", "/etc/ssl/certs/ca-certificates.crt", "-o", "/dev/null", "-w", "%{http_code}", url]);
-    return stdout;
-  };
-  const reach = async (box: HeldBox, target: string): Promise<string> => parseOutcomes((await box.exec(reachArgv([target]))).stdout).map(({ outcome }) => outcome).join();
-
   it("lets a new name in at once, takes it out again, and ends the connections that it had", async () => {
     const run = await holdBox(lab, { ...LIST, ...backend }, async (box) => {
       expect(await fetch(box, "https://example.com/")).toBe("000");
@@ -43,7 +37,7 @@ describe.each([
       const tunnel = box.exec(["/usr/bin/python3", "-c", TUNNEL]);
       await new Promise((resolve) => setTimeout(resolve, 1000));
       expect(await box.control({ op: "replace", document: EMPTY })).toMatchObject({ ok: true, removed: ["allow example.com:443", "allow 93.184.220.35:443"] });
-      expect((await tunnel).stdout).toBe("open\nConnectionResetError\nConnectionResetError\n");
+      expect((await tunnel).stdout).toBe("open\nConnectionResetError\nConnectionResetError\nanswered\n");
       expect(await fetch(box, "https://example.com/")).toBe("000");
       expect(await reach(box, "tcp:93.184.220.34:443")).toBe("ECONNREFUSED");
       expect(await fetch(box, "https://github.com/")).toBe("200");
@@ -51,6 +45,17 @@ describe.each([
       expect(await fetch(box, "https://example.com/")).toBe("200");
     });
     expect(run.logs["decisions.jsonl"]).toContain('"event":"policy-replaced"');
+  });
+
+  it("cuts nothing in a later run of the same namespace", async () => {
+    await holdBox(lab, { ...LIST, ...backend }, async (box) => {
+      await box.control({ op: "replace", document: allow("example.com") });
+      expect(await fetch(box, "https://example.com/")).toBe("200");
+      expect(await box.control({ op: "replace", document: EMPTY })).toMatchObject({ ok: true });
+    });
+    await holdBox(lab, { ...LIST, ...backend, spec: { policy: allow("example.com") } }, async (box) => {
+      expect(await fetch(box, "https://example.com/")).toBe("200");
+    });
   });
 
   it("stays as it was when the new one is broken, and says so in the status", async () => {
@@ -79,8 +84,14 @@ describe.each([
 
   it("opens to a proxy that lies nothing but allowed names on their ports, at addresses they may lead to", async () => {
     await holdBox(lab, { ...LIST, ...backend }, async (box) => {
-      const learn = (id: number, name: string, address: string): unknown => ({ op: "learn", id, name, addresses: [{ address, ttl: 60 }] });
-      const forged = [learn(1, "evil.example.net", "93.184.220.66"), learn(2, "github.com", "10.1.2.3"), learn(3, "github.com", "169.254.169.254"), learn(4, "github.com", "93.184.220.66"), { op: "pin", id: 5, name: "db", addresses: ["93.184.220.68"] }, learn(6, "github.com", "93.184.220.67,tcp:1 timeout 0\nflush agentbox-cut-4")];
+      const forged = [
+        renderLearn(1, "evil.example.net", "93.184.220.66"),
+        renderLearn(2, "github.com", "10.1.2.3"),
+        renderLearn(3, "github.com", "169.254.169.254"),
+        renderLearn(4, "github.com", "93.184.220.66"),
+        { op: "pin", id: 5, name: "db", addresses: ["93.184.220.68"] },
+        renderLearn(6, "github.com", "93.184.220.67,tcp:1 timeout 0\nflush agentbox-cut-4"),
+      ];
       const { stdout } = await box.exec(["/usr/bin/python3", "-c", SPEAK, PROXY_SOCKET, JSON.stringify(forged)], PROXY_IDS);
       expect(JSON.parse(stdout)).toMatchObject({ 1: false, 2: false, 3: false, 4: true, 6: false });
       expect(await reach(box, "tcp:93.184.220.66:443")).toBe("connected");
@@ -97,16 +108,31 @@ describe.each([
   });
 });
 
-/** Holds a connection to a name and one to an address, and says how each ends. */
+async function fetch(box: HeldBox, url: string): Promise<string> {
+  const { stdout } = await box.exec(["curl", "-sS", "--max-time", "5", "--cacert", "/etc/ssl/certs/ca-certificates.crt", "-o", "/dev/null", "-w", "%{http_code}", url]);
+  return stdout;
+}
+
+async function reach(box: HeldBox, target: string): Promise<string> {
+  const { stdout } = await box.exec(reachArgv([target]));
+  return parseOutcomes(stdout)
+    .map(({ outcome }) => outcome)
+    .join();
+}
+
+function renderLearn(id: number, name: string, address: string): unknown {
+  return { op: "learn", id, name, addresses: [{ address, ttl: 60 }] };
+}
+
+/** Holds connections, the last to what stays allowed, and says what each does after the change. */
 const TUNNEL = `
 import socket, time
-held = [socket.create_connection((host, 443)) for host in ("example.com", "93.184.220.35")]
+held = [socket.create_connection((host, 443)) for host in ("example.com", "93.184.220.35", "github.com")]
 print("open", flush=True)
+time.sleep(2.5)
 for s in held:
-    s.settimeout(6)
-    try:
-        for _ in range(60): s.send(b"x"); time.sleep(0.1)
-        print("alive")
+    s.settimeout(5)
+    try: s.send(b"no TLS at all\\n"); s.recv(100); print("answered")
     except OSError as error: print(type(error).__name__)
 `;
 
