@@ -30,7 +30,7 @@ export function readConfigText({ name, path, within, kind: content = "text" }: T
   const { kind } = readPathFact(path);
   if (kind === "missing") {
     // The directory itself may be a link that leads nowhere just now.
-    if (readPathFact(directory).kind === "link") throw refuseLink(name, directory);
+    if (within !== undefined && readPathFact(directory).kind === "link") throw refuseLink(name, directory);
     return undefined;
   }
   if (within !== undefined && resolvePath(directory) !== within) throw refuseLink(name, directory);

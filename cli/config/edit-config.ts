@@ -40,21 +40,25 @@ export async function editConfig({ host, config, edit }: EditQuery): Promise<Edi
   return { ...outcome, config: edited, changed: true, trusted };
 }
 
+/** One of the two configuration files; `within` is the directory that the project's has to lie in, no link on the way. */
+type ConfigFile = Omit<ConfigText, "text"> & { within?: string };
+
 /** Names one of the two configuration files. */
-export function describeConfigFile({ agentboxHome }: Pick<Host, "agentboxHome">, projectPath: string, ofUser: boolean): Omit<ConfigText, "text"> & { within?: string } {
+export function describeConfigFile({ agentboxHome }: Pick<Host, "agentboxHome">, projectPath: string, ofUser: boolean): ConfigFile {
   if (ofUser) return { name: USER_CONFIG_NAME, path: join(agentboxHome, "config.toml") };
   return { name: CONFIG_FILE, path: join(projectPath, CONFIG_FILE), within: dirname(join(projectPath, CONFIG_FILE)) };
 }
 
 /** Writes a configuration file, whole or not at all, with the mode it had; never through a link in its place or above it. */
-export async function writeConfigFile({ name, path }: Omit<ConfigText, "text">, text: string): Promise<void> {
+export async function writeConfigFile({ name, path, within }: ConfigFile, text: string): Promise<void> {
   const directory = dirname(path);
-  if (readPathFact(directory).kind === "link") throw new ConfigError({ what: `${directory} is a link`, expected: "a directory", fix: "replace the link by what it leads to", place: { file: name } });
+  // The user's own directory may lie wherever the user put it.
+  if (within !== undefined && readPathFact(directory).kind === "link") throw new ConfigError({ what: `${directory} is a link`, expected: "a directory", fix: "replace the link by what it leads to", place: { file: name } });
   await mkdir(directory, { recursive: true });
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o644;
   await writeWhole(path, text, mode & 0o777);
 }
 
-function findTarget(host: Host, { projectPath, ofProject, source }: SessionConfig): ReturnType<typeof describeConfigFile> {
+function findTarget(host: Host, { projectPath, ofProject, source }: SessionConfig): ConfigFile {
   return describeConfigFile(host, projectPath, !ofProject && source !== undefined);
 }

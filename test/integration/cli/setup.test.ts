@@ -51,6 +51,13 @@ test.each([
   expect(existsSync(path.join(engine.home, "config.toml"))).toBe(false);
 });
 
+test("takes the user's own directory where the user put it", async () => {
+  mkdirSync(path.join(engine.home, "elsewhere"));
+  symlinkSync("elsewhere", path.join(engine.home, ".agentbox"));
+  expect(await engine.run(["setup", "--user", "--preset", "go"])).toMatchObject({ code: 0 });
+  expect(readFileSync(path.join(engine.home, "elsewhere/config.toml"), "utf8")).toMatch(/presets = \["go"\]/);
+});
+
 test.each([
   { name: "an unknown preset, with the nearest", argv: ["--preset", "rusty"], said: /did you mean rust\?/, code: 64 },
   { name: "a host that is none", argv: ["--allow", "*foo.com"], said: /\*foo\.com/, code: 64 },
