@@ -29,9 +29,9 @@ export async function holdBox(holding: Holding): Promise<number> {
     workspace = openWorkspace({ plan: planned.workspace, stateDir: host.agentboxHome, session: session.record.id, planned: planned.sources });
     const containers = planForSession(holding, session, workspace);
     await labelVolumes(engine, planned.stateMounts, { project: planned.workspace.project, home: host.agentboxHome });
-    await makeContainers({ session, containers, policy: renderPolicyTexts({ policy: planned.policy, mode: network.mode, topology, agent: request.profile.name }), engine, screen, signal: interruption.first });
+    const inForce = await makeContainers({ session, containers, policy: renderPolicyTexts({ policy: planned.policy, mode: network.mode, topology, agent: request.profile.name }), engine, screen, signal: interruption.first });
     requireUnchanged(workspace.sources);
-    exitCode = await runCreated(holding, session, workspace);
+    exitCode = await runCreated(holding, { session, workspace, inForce });
     return exitCode;
   } finally {
     if (await removeContainers(engine, session.record)) {

@@ -9,7 +9,14 @@ import type { Session } from "./session.ts";
 import { followProgress } from "./progress.ts";
 import type { VisibleDirectory } from "./visible-directory.ts";
 
-export type Launch = { engine: Engine; session: Session; screen: Screen; signal: AbortSignal };
+export type Launch = {
+  engine: Engine;
+  session: Session;
+  screen: Screen;
+  signal: AbortSignal;
+  /** What a holder says to be in force; the agent's gate, which knows no policy, has proved it when it is ready. */
+  inForce: string | undefined;
+};
 
 /** The box said itself why it did not start; the screen shows it already. */
 export class LaunchFailure extends Error {
@@ -29,12 +36,13 @@ export class LaunchFailure extends Error {
  * The box starts with nobody attached: had the engine's client the terminal from the beginning, two
  * programs would draw on it and read its keys. The agent itself waits until `progress` is removed.
  */
-export async function launchOnTerminal({ engine, session, screen, signal }: Launch): Promise<void> {
+export async function launchOnTerminal({ engine, session, screen, signal, inForce }: Launch): Promise<void> {
   const { container } = session.record;
   signal.throwIfAborted();
   await startContainer(engine, container);
   signal.throwIfAborted();
-  await awaitReady({ engine, container, visible: session.box, signal, report: screen.report });
+  const report = (event: BootEvent): void => screen.report(event.event === "ready" && inForce !== undefined ? { ...event, text: inForce } : event);
+  await awaitReady({ engine, container, visible: session.box, signal, report });
   await screen.close();
   signal.throwIfAborted();
   await attachTerminal(engine, container, async () => {
@@ -45,8 +53,8 @@ export async function launchOnTerminal({ engine, session, screen, signal }: Laun
 
 export type Awaiting = { engine: Engine; container: string; visible: VisibleDirectory; signal: AbortSignal; report: (event: BootEvent) => void };
 
-/** Follows the start of a container until it is ready. Throws LaunchFailure when the container itself said why it is not. */
-export async function awaitReady({ engine, container, visible, signal, report }: Awaiting): Promise<void> {
+/** Follows the start of a container until it is ready, and returns its last event. Throws LaunchFailure when the container itself said why it is not. */
+export async function awaitReady({ engine, container, visible, signal, report }: Awaiting): Promise<BootEvent> {
   const ended = new AbortController();
   const over = AbortSignal.any([ended.signal, signal]);
   const watch = waitForContainer(engine, container, over).then(() => ended.abort());
@@ -55,6 +63,7 @@ export async function awaitReady({ engine, container, visible, signal, report }:
     signal.throwIfAborted();
     if (event?.event === "failed") throw new LaunchFailure(event.exitCode);
     if (event === undefined) throw await explainSilentEnd(engine, container);
+    return event;
   } finally {
     ended.abort();
     await watch;

@@ -19,25 +19,25 @@ export type Making = {
 };
 
 /**
- * Makes the containers of a box. The agent's is not started. A holder is, and serves when this returns: the
+ * Makes the containers of a box and returns what the holder says to be in force. The agent's is not started. A holder is, and serves when this returns: the
  * agent's container is made beside its start, since both take the engine a while.
  */
-export async function makeContainers(making: Making): Promise<void> {
+export async function makeContainers(making: Making): Promise<string | undefined> {
   const { session, containers: { box, holder }, policy, engine, signal } = making;
   await writeWhole(session.seccomp, JSON.stringify(buildSeccompProfile()), 0o600);
   if (holder === undefined) {
     await createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal });
-    return signal.throwIfAborted();
+    signal.throwIfAborted();
+    return undefined;
   }
   await createPart(engine, holder, { visible: session.holder, policy: undefined, followed: true });
   signal.throwIfAborted();
-  const steps = await Promise.allSettled([
-    createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal }),
-    startHolder(making, holder),
-  ]);
+  const [made, started] = await Promise.allSettled([createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal }), startHolder(making, holder)]);
   // Only when neither is at work any more may what they made be removed.
-  for (const step of steps) if (step.status === "rejected") throw step.reason;
+  if (made.status === "rejected") throw made.reason;
+  if (started.status === "rejected") throw started.reason;
   signal.throwIfAborted();
+  return started.value;
 }
 
 type Visibility = { visible: VisibleDirectory; policy: PolicyTexts | undefined; followed: boolean };
@@ -47,9 +47,10 @@ async function createPart(engine: Engine, { spec, plan }: ContainerPart, visibil
   await createContainer(engine, { ...plan, mounts: [...plan.mounts, ...mounts] });
 }
 
-async function startHolder({ session, engine, screen, signal }: Making, { plan }: ContainerPart): Promise<void> {
+async function startHolder({ session, engine, screen, signal }: Making, { plan }: ContainerPart): Promise<string | undefined> {
   await startContainer(engine, plan.name);
-  await awaitReady({ engine, container: plan.name, visible: session.holder, signal, report: (event) => screen.report(calmDown(event)) });
+  const ready = await awaitReady({ engine, container: plan.name, visible: session.holder, signal, report: (event) => screen.report(calmDown(event)) });
+  return ready.event === "ready" ? ready.text : undefined;
 }
 
 /** A box is ready when its agent's gate has seen the walls; until then a ready holder is one more step that is done. */

@@ -13,8 +13,15 @@ import { launchOnTerminal } from "./launch.ts";
 import { followConfig } from "./reload-policy.ts";
 import type { Session } from "./session.ts";
 
+export type Created = {
+  session: Session;
+  workspace: OpenWorkspace;
+  /** What a holder said to be in force. */
+  inForce: string | undefined;
+};
+
 /** Runs the agent's container, made but not started, to its end, and returns the agent's exit code. */
-export async function runCreated({ host, screen, request, planned, interruption }: Holding, session: Session, workspace: OpenWorkspace): Promise<number> {
+export async function runCreated({ host, screen, request, planned, interruption }: Holding, { session, workspace, inForce }: Created): Promise<number> {
   const { engine, boxUser } = planned;
   const { container, holder } = session.record;
   let clientCode: number | null = null;
@@ -34,7 +41,7 @@ export async function runCreated({ host, screen, request, planned, interruption 
   const endStopping = stopOnSignal(engine, container, interruption, host.terminal);
   try {
     signal.throwIfAborted();
-    if (host.terminal) await launchOnTerminal({ engine, session, screen, signal });
+    if (host.terminal) await launchOnTerminal({ engine, session, screen, signal, inForce });
     else clientCode = await runAttached(engine, container, true);
   } catch (error) {
     // A box that is gone fails in many ways; this is the cause.
