@@ -77,7 +77,7 @@ export function targetOf(text: string, port: number): Target {
 }
 
 /** The blocks of a target that hold nothing of `holes`: it is halved until a part holds no hole or is one. */
-export function subtract(target: Target, holes: readonly Target[]): Target[] {
+function subtract(target: Target, holes: readonly Target[]): Target[] {
   const inside = holes.filter((hole) => overlaps(target, hole));
   if (inside.length === 0) return [target];
   if (inside.some((hole) => rangeCovers(hole.range, target.range))) return [];
