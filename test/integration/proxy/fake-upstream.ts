@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import packet, { type Answer, type Packet } from "dns-packet";
 
-export type Asked = { name: string; type: string; transport: "udp" | "tcp"; message: Buffer };
+export type Asked = { name: string; type: string; transport: "udp" | "tcp"; message: Buffer; from: { address: string; port: number } };
 /** What to say to a question: records, or a whole message, or several of them, or nothing. */
 export type Script = (asked: Asked, query: Packet) => readonly Answer[] | { rcode: number; answers?: readonly Answer[]; authorities?: readonly Answer[] } | { messages: readonly Buffer[] } | undefined;
 
@@ -30,7 +30,7 @@ export class FakeUpstream {
     tcp.on("connection", (socket) => {
       socket.on("error", () => socket.destroy());
       socket.on("data", (frame: Buffer) => {
-        for (const reply of upstream.reply(frame.subarray(2), "tcp")) {
+        for (const reply of upstream.reply(frame.subarray(2), "tcp", { address: "", port: 0 })) {
           const length = Buffer.alloc(2);
           length.writeUInt16BE(reply.length);
           socket.write(Buffer.concat([length, reply]));
@@ -55,14 +55,14 @@ export class FakeUpstream {
   }
 
   private answerDatagram(message: Buffer, from: RemoteInfo): void {
-    for (const reply of this.reply(message, "udp")) this.udp.send(reply, from.port, from.address);
+    for (const reply of this.reply(message, "udp", from)) this.udp.send(reply, from.port, from.address);
   }
 
-  private reply(message: Buffer, transport: "udp" | "tcp"): readonly Buffer[] {
+  private reply(message: Buffer, transport: "udp" | "tcp", from: Asked["from"]): readonly Buffer[] {
     const query = packet.decode(message);
     const [question] = query.questions ?? [];
     if (question === undefined) return [];
-    const asked = { name: question.name, type: question.type, transport, message };
+    const asked = { name: question.name, type: question.type, transport, message, from };
     this.asked.push(asked);
     const said = this.script(asked, query);
     if (said === undefined) return [];
