@@ -17,6 +17,10 @@ describe("a line of ulogd", () => {
   });
 
   it("of any other kind is left out, and never ends the keeper", () => {
-    fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => expect(parsePacket(text)).toBeUndefined()));
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        expect(parsePacket(text)).toBeUndefined();
+      }),
+    );
   });
 });
