@@ -34,7 +34,7 @@ export async function startProxy(options: ProxyOptions): Promise<void> {
     log.write({ kind: "event", event, detail, added: [], removed: [] });
     tellHealth();
   });
-  const link = new KeeperLink(options.keeperSocket, take, options.onEnd);
+  const link = new KeeperLink(options.keeperSocket, take, end);
   const privateNames = new PrivateNames({ pool, pin: (name, addresses) => link.ask({ op: "pin", name, addresses: [...addresses] }) });
   const cache = new AnswerCache();
   const resolver = new Resolver({ cache, log, pool, privateNames, learn: (name, addresses) => link.ask({ op: "learn", name, addresses: [...addresses] }) });
@@ -42,14 +42,20 @@ export async function startProxy(options: ProxyOptions): Promise<void> {
   let policies = Promise.resolve();
   let expiry: NodeJS.Timeout | undefined;
 
+  function end(why: string): void {
+    log.close();
+    options.onEnd(why);
+  }
+
   function take(news: KeeperNews): void {
     if (news.op === "policy") {
       // One after the other: the last that was sent is the one that stays.
-      policies = policies.then(() => replace(news)).catch((error: unknown) => options.onEnd(String(error)));
+      policies = policies.then(() => replace(news)).catch((error: unknown) => end(String(error)));
       return;
     }
     const entry = readKeeperEntry(news.entry);
-    if (entry !== undefined) log.write(entry);
+    // The log has its session from the policy that was sent before.
+    if (entry !== undefined) policies = policies.then(() => log.write(entry));
   }
 
   /** All or nothing: the policy before serves until the new one is built. */

@@ -53,6 +53,16 @@ describe("the resolver and its keeper", () => {
     expect(resolver.keeper.learned).toHaveLength(2);
   });
 
+  test("what the keeper saw joins the log, also right behind a policy", async () => {
+    await using resolver = await startResolver(allowing([NAME]));
+    const report = resolver.keeper.replace({});
+    resolver.keeper.send({ op: "record", entry: { kind: "event", event: "policy-replaced", detail: "by hand", added: [NAME], removed: [] } });
+    resolver.keeper.send({ op: "record", entry: { kind: "nonsense" } });
+    await report;
+    await vi.waitFor(() => expect(resolver.readLog()).toMatchObject([{ kind: "event", event: "policy-replaced", session: "test", seq: 0 }]));
+    expect((await ask(resolver.port, "other.example.org")).code).toBe("NXDOMAIN");
+  });
+
   test("killed, it is back on the same sockets", async () => {
     await using upstream = await FakeUpstream.listen("127.53.4.1", honest);
     await using resolver = await startResolver(allowing([NAME]), { upstreams: [upstream.address] });

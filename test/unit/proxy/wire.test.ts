@@ -9,17 +9,21 @@ import { encodeName, readName, WireError } from "../../../proxy/wire.ts";
 const label = fc.stringMatching(/^[a-z0-9_-]{1,20}$/);
 const name = fc.array(label, { minLength: 1, maxLength: 8 }).map((labels) => labels.join("."));
 
-const read = (bytes: readonly number[]): string => readName(Buffer.from([...Array.from({ length: 12 }, () => 0), ...bytes, 0]), 12).name;
+const readBytes = (bytes: readonly number[]): string => readName(Buffer.from([...Array.from({ length: 12 }, () => 0), ...bytes, 0]), 12).name;
 
 describe("names on the wire", () => {
   test("come back as they were written", () => {
-    fc.assert(fc.property(name, (text) => readName(Buffer.concat([Buffer.alloc(12), encodeName(text)]), 12).name === text));
+    fc.assert(
+      fc.property(name, (text) => {
+        expect(readName(Buffer.concat([Buffer.alloc(12), encodeName(text)]), 12).name).toBe(text);
+      }),
+    );
   });
 
   test("of strange bytes keep their difference", () => {
-    expect(read([3, 0x61, 0x2e, 0x62])).toBe(String.raw`a\046b`);
-    expect(read([1, 0x61, 1, 0x62])).toBe("a.b");
-    expect(read([2, 0x61, 0x00])).toBe(String.raw`a\000`);
+    expect(readBytes([3, 0x61, 0x2e, 0x62])).toBe(String.raw`a\046b`);
+    expect(readBytes([1, 0x61, 1, 0x62])).toBe("a.b");
+    expect(readBytes([2, 0x61, 0x00])).toBe(String.raw`a\000`);
   });
 
   test.for([
@@ -36,7 +40,12 @@ describe("names on the wire", () => {
 
 describe("messages", () => {
   test("of any bytes are read, refused or met with silence, and never throw", () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => ["query", "refuse", "silence"].includes(readQuery(Buffer.from(bytes)).kind)), { numRuns: 5000 });
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        expect(["query", "refuse", "silence"]).toContain(readQuery(Buffer.from(bytes)).kind);
+      }),
+      { numRuns: 5000 },
+    );
   });
 
   test("of an upstream are read or refused as malformed, whatever bytes follow the question", () => {
@@ -45,12 +54,7 @@ describe("messages", () => {
         const head = Buffer.alloc(12);
         head.writeUInt16BE(answers, 6);
         head.writeUInt16BE(authorities, 8);
-        try {
-          readResponse(Buffer.concat([head, Buffer.from(bytes)]), 12);
-        } catch (error) {
-          return error instanceof WireError;
-        }
-        return true;
+        expect(outcomeOf(() => readResponse(Buffer.concat([head, Buffer.from(bytes)]), 12))).toBe("fine");
       }),
       { numRuns: 5000 },
     );
@@ -74,9 +78,19 @@ describe("messages", () => {
         const stream = Buffer.concat(messages.map((message) => writeFrame(Buffer.from(message))));
         const reader = new FrameReader();
         const found: (Buffer | undefined)[] = [];
-        for (let at = 0; at < stream.length; at += step) read.push(...reader.push(stream.subarray(at, at + step)));
-        expect(read.map((message) => message?.toString("hex"))).toEqual(messages.map((message) => Buffer.from(message).toString("hex")));
+        for (let at = 0; at < stream.length; at += step) found.push(...reader.push(stream.subarray(at, at + step)));
+        expect(found.map((message) => message?.toString("hex"))).toEqual(messages.map((message) => Buffer.from(message).toString("hex")));
       }),
     );
   });
 });
+
+/** Malformed bytes may be refused, but only as such. */
+function outcomeOf(read: () => unknown): unknown {
+  try {
+    read();
+    return "fine";
+  } catch (error) {
+    return error instanceof WireError ? "fine" : error;
+  }
+}
