@@ -27,7 +27,7 @@ const RATE = { perSecond: 5000, seconds: 4 } as const;
 const SECONDS = 2;
 const BUNDLE = join(import.meta.dirname, "../build/proxy.mjs");
 /** As the restart loop of a box starts it. */
-const NODE_FLAGS: readonly string[] = ["--optimize-for-size", "--max-semi-space-size=1"];
+const NODE_FLAGS: readonly string[] = ["--disable-sigusr1"];
 const SERVER_CORE = ["taskset", "-c", "0"];
 const LOAD_CORE = ["taskset", "-c", "1"];
 
