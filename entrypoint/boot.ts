@@ -56,6 +56,7 @@ export async function boot(input: BootInput): Promise<void> {
     await validateReach({ user: spec.user, box: box?.policy, reachable: box?.reachable ?? new Map() });
     return [undefined, describeProof(box?.policy.list.critical.length ?? 0, box !== undefined)];
   });
+  if (box !== undefined) await askFor("settle");
   log({ event: "ready", text: describeReady(box?.policy, kernel), ms: elapsed(started) });
 }
 
@@ -99,7 +100,6 @@ async function openPolicy({ spec, allowlistDir, log, kernel, files, facts, resol
       files: { servers: [RESOLVER_ADDRESSES[4]], hosts: new Map() },
       onProgress: countProgress(log, box.names.length),
     });
-    await askFor("settle");
     warn(log, "resolving", describeLosses(resolved));
     requireCritical(box.list, resolved);
     const found = resolved.filter(({ addresses }) => addresses.length > 0).length;

@@ -3,18 +3,12 @@ import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
 import { RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
+import { ADDRESS_PROBES, NAME_PROBES } from "../policy/probe.ts";
 
 const CANARY_LIMIT_MS = 1000;
 
-// Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down.
-const CANARIES = [
-  { host: "198.51.100.1", port: 9 },
-  { host: "2001:db8::1", port: 9 },
-];
-const FOREIGN_RESOLVER = { host: "198.51.100.1", port: 53 } as const;
-
-/** Names that exist everywhere (RFC 2606), so that only the box's resolver can say that they do not. */
-export const FOREIGN_NAMES = ["example.com", "example.net", "example.org"] as const;
+const CANARIES = ADDRESS_PROBES.map((host) => ({ host, port: 9 }));
+const FOREIGN_RESOLVER = { host: ADDRESS_PROBES[0], port: 53 };
 
 /** The answers of connect(2) and send(2) that mean "not let out": refused by a rule, or no way there at all. */
 const REFUSALS = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EACCES", "EPERM", "EADDRNOTAVAIL", "EAFNOSUPPORT"];
@@ -32,9 +26,9 @@ export async function requireUnknown(name: string): Promise<void> {
 
 /** As `requireUnknown`, for a process that does not know the policy: no policy allows all names that exist everywhere. */
 export async function requireSomeUnknown(): Promise<void> {
-  const outcomes = await Promise.all(FOREIGN_NAMES.map(lookUp));
+  const outcomes = await Promise.all(NAME_PROBES.map(({ spelling }) => lookUp(spelling)));
   if (outcomes.includes("ENOTFOUND")) return;
-  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${FOREIGN_NAMES[0]} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
+  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${NAME_PROBES[0]?.name} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
 }
 
 const FIX = "the firewall does not hold in this namespace; run agentbox doctor";

@@ -7,7 +7,8 @@ import type { BoxPolicy } from "../policy/box-policy.ts";
 import { decide } from "../policy/decide.ts";
 import { ResolveError } from "../policy/errors.ts";
 import { actAs } from "./act-as.ts";
-import { FOREIGN_NAMES, requireUnknown, requireWalls } from "./canary.ts";
+import { NAME_PROBES } from "../policy/probe.ts";
+import { requireUnknown, requireWalls } from "./canary.ts";
 
 const CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 const SERVICE_LIMIT_MS = 10_000;
@@ -32,7 +33,7 @@ export async function validateReach({ user, box, reachable }: ValidateInput): Pr
     const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(CA_BUNDLE);
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     // In report mode a foreign name is answered; that is what it is for.
-    const foreign = box === undefined || box.report ? undefined : FOREIGN_NAMES.find((name) => decide(box.policy, { host: name }).action === "deny");
+    const foreign = box === undefined || box.report ? undefined : NAME_PROBES.find(({ name }) => decide(box.policy, { host: name }).action === "deny")?.spelling;
     await Promise.all([requireWalls(), foreign === undefined ? undefined : requireUnknown(foreign)]);
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;

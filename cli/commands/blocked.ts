@@ -9,7 +9,7 @@ import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
 export async function showBlocked({ host, print, say }: Edge, { all, json, session }: { all: boolean; json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
   const { records, unread } = chosen === undefined ? { records: [], unread: 0 } : readDecisions(chosen.directory);
-  const { refusals, telemetry } = collectRefusals(chosen === undefined || all ? records : dropOwnProbes(records, chosen.record), { all });
+  const { refusals, telemetry } = collectRefusals(chosen === undefined || all ? records : dropOwnProbes(records), { all });
   if (json) {
     const answer: z.infer<typeof blockedSchema> = { version: 1, session: chosen?.record.id ?? null, running: chosen?.running ?? false, refusals, telemetry };
     await print(`${JSON.stringify(answer, undefined, 2)}\n`);

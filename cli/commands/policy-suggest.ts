@@ -15,7 +15,7 @@ export const suggestionsSchema = z.strictObject({
 /** Prints the smallest list that a session really used. */
 export async function suggestPolicy({ host, print, say }: Edge, { json, session }: { json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
-  const suggestions = chosen === undefined ? [] : suggestEntries(dropOwnProbes(readDecisions(chosen.directory).records, chosen.record));
+  const suggestions = chosen === undefined ? [] : suggestEntries(dropOwnProbes(readDecisions(chosen.directory).records));
   if (json) {
     await print(`${JSON.stringify(describeSuggestions(chosen?.record.id, suggestions), undefined, 2)}\n`);
     return 0;

@@ -8,8 +8,8 @@ import { collectRefusals, type Refusal } from "./refusals.ts";
 const MAX_HOSTS = 4;
 
 /** Reads the log of a session that failed and tells what it was refused; no lines where there is nothing to tell. */
-export function reportSession({ directory, record }: RecordedSession): string[] {
-  return renderSessionReport(dropOwnProbes(readDecisions(directory).records, record));
+export function reportSession({ directory }: Pick<RecordedSession, "directory">): string[] {
+  return renderSessionReport(dropOwnProbes(readDecisions(directory).records));
 }
 
 /**

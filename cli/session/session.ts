@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import path from "node:path";
+import { DECISION_LOG_FILE } from "../../policy/decision-record.ts";
 import { makePrivateDirectory } from "./home.ts";
 import { describeSelf } from "./owner.ts";
 import { findSessions, readRecord, type SessionRecord, writeRecord } from "./session-record.ts";
@@ -42,6 +43,8 @@ export async function openSession(agentboxHome: string, facts: SessionFacts): Pr
     await mkdir(log);
     // The proxy's uid writes it; the directory above keeps everybody else of the host out.
     await chmod(log, 0o777);
+    // The log alone is mounted into the box, as a directory; its readers look for the file one level higher.
+    await symlink(path.join("log", DECISION_LOG_FILE), path.join(directory, DECISION_LOG_FILE));
   }
   return { record, directory, seccomp: path.join(directory, "seccomp.json"), log, box: describeVisible(directory, "box"), holder: describeVisible(directory, "holder") };
 }
@@ -71,7 +74,7 @@ async function removeFleeting(directory: string): Promise<void> {
 /** Removes what a session left, its decision log too; what is not ours stays, and the directory with it. */
 export async function removeWhole(directory: string): Promise<void> {
   await removeFleeting(directory);
-  for (const name of ["log", "session.json"]) await rm(path.join(directory, name), { recursive: true, force: true });
+  for (const name of ["log", DECISION_LOG_FILE, "session.json"]) await rm(path.join(directory, name), { recursive: true, force: true });
   await rmdir(directory).catch(() => undefined);
 }
 

@@ -74,10 +74,18 @@ export class Keeper {
       case "await-ready":
         return this.awaitReady();
       case "settle":
-        return this.kernel.forgetEarlierRuns().then((errors) => (errors.length === 0 ? this.accept([], []) : this.reject(errors.map((what) => ({ what })))));
+        return this.settle();
       case "replace":
         return this.inTurn(() => this.replace(request.document));
     }
+  }
+
+  /** The start is over: what an earlier run in this namespace learned goes, and from here on the log is the agent's. */
+  private async settle(): Promise<ControlReply> {
+    const errors = await this.kernel.forgetEarlierRuns();
+    if (errors.length > 0) return this.reject(errors.map((what) => ({ what })));
+    this.tell("start", "the walls are verified");
+    return this.accept([], []);
   }
 
   private async awaitReady(): Promise<ControlReply> {
@@ -89,7 +97,7 @@ export class Keeper {
     });
     if (settled?.ok === true) return this.accept([], []);
     const what = settled === undefined ? "the resolver of the box does not serve the policy in time" : `the resolver refuses the policy: ${settled.detail}`;
-    return this.reject([{ what, expected: "a resolver that serves the policy", fix: "see proxy.log and keeper.log of the session" }]);
+    return this.reject([{ what, expected: "a resolver that serves the policy", fix: "see keeper.log of the session" }]);
   }
 
   /** All or nothing: built, taken by the proxy, in the kernel; whatever fails leaves the policy before in force. */

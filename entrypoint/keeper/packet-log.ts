@@ -76,6 +76,9 @@ function renderConfiguration(plugins: string): string {
     "stack=packets:NFLOG,base:BASE,text:IP2STR,json:JSON",
     "[packets]",
     `group=${LOG_GROUP}`,
+    // Each packet at once: what waits in the kernel when the box ends is lost.
+    "netlink_qthreshold=1",
+    "netlink_qtimeout=1",
     "[json]",
     "sync=1",
     'file="/dev/stdout"',

@@ -72,6 +72,15 @@ home_in() {
   [ "$1" = sidecar ] && echo "$HOME" || echo "$USERS/home-1000"
 }
 
+# log_in TOPOLOGY: the decision log of the newest session of the project in this directory.
+log_in() {
+  local record newest=
+  for record in "$(home_in "$1")"/.agentbox/sessions/*/session.json; do
+    [ "$(jq --raw-output .project "$record")" != "$PWD" ] || newest=${record%/*}/decisions.jsonl
+  done
+  echo "$newest"
+}
+
 # Calls the lab's control server: lab GET /questions, lab POST /dns JSON.
 lab() {
   curl --silent --show-error --fail --unix-socket "$LAB_SOCKET" -X "$1" ${3+--data "$3"} "http://lab$2"

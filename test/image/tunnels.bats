@@ -82,7 +82,7 @@ done
   local topology log
   for topology in container sidecar; do
     enter "$topology"
-    log=$(ls -d "$(home_in "$topology")"/.agentbox/sessions/*/log/decisions.jsonl | tail -1)
+    log=$(log_in "$topology")
     assert_equal "$topology: $(jq -r 'select(.host == "own-a.tunnel.example.com") | [.protocol, .action, .reason, .hint] | join(" ")' "$log")" \
       "$topology: dns deny not_allowed agentbox policy allow own-a.tunnel.example.com"
     assert_contains "$(jq -r 'select(.protocol == "address") | "\(.host) \(.port) \(.type)"' "$log")" "8.8.8.8 53 udp"
