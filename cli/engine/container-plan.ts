@@ -18,7 +18,7 @@ export type BoxNetwork =
  * What a container is: everything in one; the holder of a sidecar, which has the namespace and the rights over it;
  * or the agent's container that joins it, with no right at all.
  */
-export type ContainerRole = "box" | "holder" | "agent";
+type ContainerRole = "box" | "holder" | "agent";
 
 /** Everything that `create` is told about one container, as data. */
 export type ContainerPlan = {

@@ -11,7 +11,7 @@ const githubFile = "allowlists/github.sh";
 const presetDirectory = "allowlists/presets";
 
 /** Reads the lists that the image carries, from the same files. Throws ConfigError for each that cannot be read. */
-export async function readListTexts(root: string): Promise<ListTexts> {
+async function readListTexts(root: string): Promise<ListTexts> {
   const [services, github] = await readAll([() => readList(root, servicesFile), () => readList(root, githubFile)]);
   return { services: services ?? "", github: github ?? "" };
 }

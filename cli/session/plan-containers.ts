@@ -8,7 +8,7 @@ import type { SettledBox } from "./plan-box.ts";
 import type { BoxRequest } from "./prepare.ts";
 
 /** What a session adds to a planned box. */
-export type SessionNames = {
+type SessionNames = {
   id: string;
   container: string;
   holder: string | null;

@@ -76,7 +76,3 @@ export class FakeUpstream {
 export function encodeAnswer(query: Packet, { rcode = 0, answers = [], authorities = [], flags = 0 }: { rcode?: number; answers?: readonly Answer[]; authorities?: readonly Answer[]; flags?: number }): Buffer {
   return packet.encode({ type: "response", id: query.id ?? 0, flags: 0x0180 | rcode | flags, questions: query.questions ?? [], answers: [...answers], authorities: [...authorities] });
 }
-
-export function soa(name: string, minimum: number): Answer {
-  return { type: "SOA", name, ttl: minimum, data: { mname: `ns.${name}`, rname: `root.${name}`, serial: 1, refresh: 1, retry: 1, expire: 1, minimum } };
-}

@@ -14,7 +14,7 @@ const MAIN = join(import.meta.dirname, "../../../proxy/main.ts");
 const NODE = join(import.meta.dirname, "../../../node_modules/.bin/node");
 
 /** Lists of an image that open nothing by themselves. */
-export const BARE_LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
+const BARE_LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
 
 /** A box that knows nobody. */
 const BARE_SURROUNDINGS: Omit<Surroundings, "document"> = { lists: BARE_LISTS, hosts: {}, upstreams: [], engineResolver: null };
@@ -67,7 +67,7 @@ export async function startResolver(document: PolicyDocument, surroundings: Part
 }
 
 /** All lines of the live log file. */
-export function readLog(dir: string): DecisionRecord[] {
+function readLog(dir: string): DecisionRecord[] {
   const text = readFileSync(join(dir, "decisions.jsonl"), "utf8");
   return text.split("\n").filter((line) => line !== "").map((line) => decisionRecordSchema.parse(JSON.parse(line)));
 }
