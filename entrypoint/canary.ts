@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
 import { RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
-import { ADDRESS_PROBES, NAME_PROBES } from "../policy/probe.ts";
+import { ADDRESS_PROBES, NAME_PROBES, PROBE_TYPE } from "../policy/probe.ts";
 
 const CANARY_LIMIT_MS = 1000;
 
@@ -26,9 +26,9 @@ export async function requireUnknown(name: string): Promise<void> {
 
 /** As `requireUnknown`, for a process that does not know the policy: no policy allows all names that exist everywhere. */
 export async function requireSomeUnknown(): Promise<void> {
-  const outcomes = await Promise.all(NAME_PROBES.map(({ spelling }) => lookUp(spelling)));
+  const outcomes = await Promise.all(NAME_PROBES.map(lookUp));
   if (outcomes.includes("ENOTFOUND")) return;
-  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${NAME_PROBES[0]?.name} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
+  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${NAME_PROBES[0]} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
 }
 
 const FIX = "the firewall does not hold in this namespace; run agentbox doctor";
@@ -36,8 +36,8 @@ const FIX = "the firewall does not hold in this namespace; run agentbox doctor";
 async function lookUp(name: string): Promise<string> {
   const resolver = new Resolver({ timeout: CANARY_LIMIT_MS, tries: 2 });
   resolver.setServers([RESOLVER_ADDRESSES[4]]);
-  return resolver.resolve4(name).then(
-    (addresses) => `resolves to ${addresses.join(", ")}`,
+  return resolver.resolve(name, PROBE_TYPE).then(
+    () => "exists",
     (error: unknown) => {
       const code = codeOf(error);
       return code === "ENOTFOUND" ? code : `could not be asked for (${code})`;

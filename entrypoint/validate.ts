@@ -33,7 +33,7 @@ export async function validateReach({ user, box, reachable }: ValidateInput): Pr
     const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(CA_BUNDLE);
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     // In report mode a foreign name is answered; that is what it is for.
-    const foreign = box === undefined || box.report ? undefined : NAME_PROBES.find(({ name }) => decide(box.policy, { host: name }).action === "deny")?.spelling;
+    const foreign = box === undefined || box.report ? undefined : NAME_PROBES.find((name) => decide(box.policy, { host: name }).action === "deny");
     await Promise.all([requireWalls(), foreign === undefined ? undefined : requireUnknown(foreign)]);
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;

@@ -1,15 +1,10 @@
-/** What a box asks for to prove that its own walls stand. `spelling` is how it asks, which tells its questions from an agent's. */
-type NameProbe = { name: string; spelling: string };
-
 /**
- * Names that exist everywhere (RFC 2606), so that only the box's resolver can say that they do not. Upper and
- * lower case mean the same to DNS. An agent that spells them so hides only these refusals from a summary.
+ * Names that exist everywhere (RFC 2606), so that only the box's resolver can say that they do not. A box asks
+ * for their SOA records to prove its own walls, which nobody else in it does: that tells its questions
+ * from an agent's. An agent that asks so hides no more than this refusal, and from summaries only.
  */
-export const NAME_PROBES: readonly NameProbe[] = [
-  { name: "example.com", spelling: "eXaMpLe.CoM" },
-  { name: "example.net", spelling: "eXaMpLe.NeT" },
-  { name: "example.org", spelling: "eXaMpLe.OrG" },
-];
+export const NAME_PROBES: readonly string[] = ["example.com", "example.net", "example.org"];
+export const PROBE_TYPE = "SOA";
 
 /** Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down. */
 export const ADDRESS_PROBES = ["198.51.100.1", "2001:db8::1"] as const;

@@ -1,4 +1,4 @@
-import { NAME_PROBES, PROBE_DETAIL } from "../policy/probe.ts";
+import { NAME_PROBES, PROBE_DETAIL, PROBE_TYPE } from "../policy/probe.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import type { DecisionLog, Tally } from "./decision-log.ts";
 import { ageAnswer, type HeldAnswer } from "./held-answer.ts";
@@ -7,15 +7,12 @@ import { judgeName, type NameVerdict, renderLine } from "./name-verdict.ts";
 import { type Query, type ReadQuery, readQuery } from "./query.ts";
 import { bareReply, renderRefusal, renderReply, SERVER_FAILURE } from "./reply.ts";
 import type { Resolver } from "./resolver.ts";
-import { encodeName, HEADER_BYTES, RCODE, readName, renderType, TYPE } from "./wire.ts";
+import { RCODE, readName, renderType, TYPE } from "./wire.ts";
 
 /** Questions whose answer would be no record of the name: transfers, everything at once, and types of the protocol itself. */
 const REFUSED_TYPES: ReadonlySet<number> = new Set([0, TYPE.OPT, 249, 250, TYPE.IXFR, TYPE.AXFR, TYPE.MAILB, TYPE.MAILA, TYPE.ANY]);
 /** What is asked upstream. Everything else has no data here: HTTPS and SVCB because they would hide names (ECH), the rest because nothing needs it. */
 const PASSED_TYPES: ReadonlySet<number> = new Set([TYPE.A, TYPE.NS, TYPE.CNAME, TYPE.SOA, TYPE.PTR, TYPE.MX, TYPE.TXT, TYPE.AAAA, TYPE.SRV, TYPE.SSHFP, TYPE.TLSA, TYPE.CAA]);
-
-/** The questions of the box itself as they stand in a message, letter by letter. */
-const PROBES = NAME_PROBES.map(({ spelling }) => encodeName(spelling));
 
 export type Reply = Buffer | undefined;
 
@@ -53,7 +50,6 @@ export class NameServer {
     const { live } = this;
     if (live === undefined || this.log.failing !== undefined) return renderReply(query, SERVER_FAILURE, bytes);
     const now = Date.now();
-    if (isOwnProbe(message)) return this.answerProbe(query, live, bytes);
     const held = this.cache.find(query.key, live.epoch, now) ?? this.judge(query, live, now);
     if (!(held instanceof Promise)) return this.render(query, held, bytes, now);
     return held.then((found) => this.render(query, found, bytes, Date.now()));
@@ -87,14 +83,6 @@ export class NameServer {
     return this.resolver.resolve({ key: query.key, question: { name, type: query.type } });
   }
 
-  /** A probe of the box itself gets what the policy says, from nobody's cache, and is written down as such. */
-  private answerProbe(query: Query, { box }: LivePolicy, limit: number): Buffer {
-    const { name } = readName(query.message, 12);
-    const verdict = judgeName(box, name);
-    this.log.count(this.log.tally(`probe ${name}`, () => renderLine({ verdict, type: renderType(query.type), detail: PROBE_DETAIL })), Date.now());
-    return renderReply(query, bareReply(verdict.action === "deny" ? RCODE.nameError : RCODE.noError), limit);
-  }
-
   private holdRefusal({ key }: Query, { live, now, rcode, tally }: { live: LivePolicy; now: number; rcode: number; tally: Tally }): HeldAnswer {
     const held: HeldAnswer = { body: bareReply(rcode), ttlPlaces: [], born: now, freshUntil: Number.POSITIVE_INFINITY, epoch: live.epoch, tally, partial: false, aged: 0 };
     this.cache.holdRefusal(key, held);
@@ -103,6 +91,7 @@ export class NameServer {
 
   private refusalTally(verdict: NameVerdict, type: string): Tally {
     const { host, reason } = verdict.decision;
+    if (type === PROBE_TYPE && NAME_PROBES.includes(host)) return this.log.tally(`probe ${host}`, () => renderLine({ verdict, type, detail: PROBE_DETAIL }));
     return this.log.tally(`${reason} ${host}`, () => renderLine({ verdict, type }));
   }
 
@@ -113,10 +102,4 @@ export class NameServer {
     this.log.count(this.log.tally(`malformed ${what}`, () => renderLine({ verdict: { action: "deny", decision }, type: null })), Date.now());
     return renderRefusal(message, read.refusal);
   }
-}
-
-/** Compares only where the first letter is as in a probe: this is asked for every question. */
-function isOwnProbe(message: Buffer): boolean {
-  const start = HEADER_BYTES;
-  return message[start + 2] === 0x58 && PROBES.some((probe) => probe.equals(message.subarray(start, start + probe.length)));
 }
