@@ -8,13 +8,16 @@ import { RCODE, WireError } from "./wire.ts";
 /** What came of a question: an answer, or one sentence why there is none. */
 export type Asked = { ok: true; response: Response } | { ok: false; why: string };
 
-type Known = Upstream & { failures: number };
+/** `askedAt` is of the monotonic clock, in ms. */
+type Known = Upstream & { failures: number; askedAt: number };
 /** What became of the resolvers: `failing` lists those that did not answer twice in a row. */
 export type UpstreamNews = { event: "upstream-failing" | "upstream-back"; address: string; detail: string };
 
 /** Limits of the attempts, in order. A client waits about five seconds before it asks again. */
 const ATTEMPTS_MS = [800, 1200, 2000];
 const FAILING_AFTER = 2;
+/** How often one that fails is asked beside another that answers, to see whether it is back. */
+const RECHECK_MS = 5000;
 const IN_FLIGHT = 200;
 const WAITING = 2000;
 
@@ -32,7 +35,7 @@ export class UpstreamPool {
 
   /** Takes a new list, in order of preference; what is known of those that stay is kept. */
   replace(addresses: readonly Address[]): void {
-    this.known = addresses.map((address) => this.known.find((old) => old.address.text === address.text) ?? { address, port: this.port, failures: 0 });
+    this.known = addresses.map((address) => this.known.find((old) => old.address.text === address.text) ?? { address, port: this.port, failures: 0, askedAt: 0 });
   }
 
   /** The resolvers that do not answer at present. */
@@ -64,18 +67,31 @@ export class UpstreamPool {
 
   private async askInOrder(question: Question): Promise<Asked> {
     const order = this.known.toSorted((a, b) => Number(isFailing(a)) - Number(isFailing(b)));
+    this.recheck(question, order);
     const whys: string[] = [];
     const attempts = Math.max(ATTEMPTS_MS.length, order.length);
     for (let attempt = 0; attempt < attempts; attempt += 1) {
       const upstream = order[attempt % order.length];
       if (upstream === undefined) break;
-      const exchanged = await exchange(question, upstream, ATTEMPTS_MS[attempt] ?? 800);
-      this.note(upstream, exchanged);
+      const exchanged = await this.exchange(question, upstream, ATTEMPTS_MS[attempt] ?? 800);
       const asked = read(exchanged);
       if (asked.ok) return asked;
       whys.push(`${upstream.address.text}: ${asked.why}`);
     }
     return { ok: false, why: [...new Set(whys)].join("; ") || "no upstream resolver is known" };
+  }
+
+  /** Nobody waits for this one: without it a preferred resolver would stay failing for as long as another answers. */
+  private recheck(question: Question, [first]: readonly Known[]): void {
+    const due = this.known.find((upstream) => upstream !== first && isFailing(upstream) && performance.now() - upstream.askedAt >= RECHECK_MS);
+    if (due !== undefined) void this.exchange(question, due, 800);
+  }
+
+  private async exchange(question: Question, upstream: Known, timeoutMs: number): Promise<Exchanged> {
+    upstream.askedAt = performance.now();
+    const exchanged = await exchange(question, upstream, timeoutMs);
+    this.note(upstream, exchanged);
+    return exchanged;
   }
 
   private note(upstream: Known, exchanged: Exchanged): void {

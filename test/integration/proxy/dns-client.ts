@@ -22,13 +22,13 @@ export async function ask(port: number, name: string, type: TypeName = "A"): Pro
 }
 
 /** Sends one datagram and waits for the answer. */
-export async function exchange(port: number, message: Buffer): Promise<Buffer> {
-  const socket = createSocket("udp4");
+export async function exchange(port: number, message: Buffer, address = "127.0.0.1"): Promise<Buffer> {
+  const socket = createSocket(address.includes(":") ? "udp6" : "udp4");
   try {
     return await new Promise<Buffer>((resolve, reject) => {
       socket.on("error", reject);
       socket.on("message", resolve);
-      socket.send(message, port, "127.0.0.1");
+      socket.send(message, port, address);
     });
   } finally {
     socket.close();
@@ -36,9 +36,9 @@ export async function exchange(port: number, message: Buffer): Promise<Buffer> {
 }
 
 /** Sends chunks on one connection and collects the messages that come back until it is closed or `count` of them are there. */
-export function exchangeStream(port: number, chunks: readonly Buffer[], count: number): Promise<Buffer[]> {
+export function exchangeStream(port: number, chunks: readonly Buffer[], count: number, address = "127.0.0.1"): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect(port, address);
     const heard: Buffer[] = [];
     let buffered = Buffer.alloc(0);
     socket.on("error", reject);

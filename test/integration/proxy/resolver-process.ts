@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -72,28 +72,40 @@ function readLog(dir: string): DecisionRecord[] {
   return text.split("\n").filter((line) => line !== "").map((line) => decisionRecordSchema.parse(JSON.parse(line)));
 }
 
-/** UDP and TCP on one port of loopback, inherited by the loop; this process lets go of them before anybody asks. */
+/** UDP and TCP on one port of loopback, of both families, inherited by the loop; this process lets go of them before anybody asks. */
 async function startLoop(dir: string, program: readonly string[]): Promise<{ port: number; loop: ChildProcess }> {
   for (;;) {
-    const udp = createSocket("udp4");
-    udp.bind(0, "127.0.0.1");
-    await once(udp, "listening");
-    const { port } = udp.address();
-    const tcp = createServer();
-    const listening = once(tcp, "listening").then(() => true, () => false);
-    tcp.listen(port, "127.0.0.1");
-    if (!(await listening)) {
-      udp.close();
-      continue;
-    }
+    const sockets = await bindSockets();
+    if (sockets === undefined) continue;
+    const { port, udp4, udp6, tcp4, tcp6 } = sockets;
     const command = 'while :; do "$@"; sleep 0.1; done';
-    const args = ["-c", command, "sh", ...program, "--udp4", "3", "--tcp", "4", "--keeper", join(dir, "proxy.sock"), "--log", dir];
-    const loop = spawn("sh", args, { stdio: ["ignore", "ignore", "inherit", descriptorOf(udp), descriptorOf(tcp)] });
+    const options = ["--udp4", "3", "--udp6", "4", "--tcp", "5", "--tcp", "6", "--keeper", join(dir, "proxy.sock"), "--log", dir];
+    const all = [udp4, udp6, tcp4, tcp6];
+    const loop = spawn("sh", ["-c", command, "sh", ...program, ...options], { stdio: ["ignore", "ignore", "inherit", ...all.map(descriptorOf)] });
     await once(loop, "spawn");
-    udp.close();
-    tcp.close();
+    for (const socket of all) socket.close();
     return { port, loop };
   }
+}
+
+type Sockets = { port: number; udp4: UdpSocket; udp6: UdpSocket; tcp4: Server; tcp6: Server };
+
+/** Undefined where somebody else has the port on one of them. */
+async function bindSockets(): Promise<Sockets | undefined> {
+  const udp4 = createSocket("udp4").bind(0, "127.0.0.1");
+  await once(udp4, "listening");
+  const { port } = udp4.address();
+  const sockets = { udp4, udp6: createSocket({ type: "udp6", ipv6Only: true }), tcp4: createServer(), tcp6: createServer() };
+  const { udp6, tcp4, tcp6 } = sockets;
+  const listening = [udp6, tcp4, tcp6].map((socket) => once(socket, "listening").then(() => true, () => false));
+  udp6.bind(port, "::1");
+  tcp4.listen(port, "127.0.0.1");
+  tcp6.listen(port, "::1");
+  const bound = await Promise.all(listening);
+  if (bound.every(Boolean)) return { port, ...sockets };
+  udp4.close();
+  [udp6, tcp4, tcp6].forEach((socket, index) => bound[index] === true && socket.close());
+  return undefined;
 }
 
 const withDescriptor = z.object({ _handle: z.object({ fd: z.int().min(0) }) });

@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { LearnedTable, lifeOf } from "../../../../entrypoint/keeper/learned-table.ts";
+import { buildBoxPolicy, type BoxPolicy } from "../../../../policy/box-policy.ts";
+import { parseAddress, type Address } from "../../../../policy/address.ts";
+import { emptyDocument } from "../../../../policy/policy-document.ts";
+
+const LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
+const DAY_S = 86_400;
+
+function allowing(...texts: string[]): BoxPolicy {
+  const document = { ...emptyDocument({ name: "shell", hosts: [], critical: null }), sources: [{ label: "config", surface: "list" as const, words: texts.map((text) => ({ text })) }] };
+  return buildBoxPolicy({ document, lists: LISTS, isPublicSuffix: () => false, now: 0 });
+}
+
+function at(text: string): Address {
+  const parsed = parseAddress(text);
+  if (!parsed.ok) throw new TypeError(text);
+  return parsed.value;
+}
+
+const nth = (index: number): Address => at(`93.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`);
+
+describe("the life of a learned address", () => {
+  it.each([
+    [0, 90, "a TTL of 0 lives a minute and a half"],
+    [60, 90, "a TTL of a minute gets half a minute more"],
+    [61, 91, "a longer TTL too"],
+    [DAY_S, DAY_S, "a day is the most"],
+    [2_147_483_647, DAY_S, "whatever the answer says"],
+  ])("of %i s is %i s: %s", (ttl, life) => {
+    expect(lifeOf(ttl)).toBe(life);
+  });
+});
+
+describe("what names have led to", () => {
+  it("is open as long as the longest life that was asked for, in whatever order, and by whatever name", () => {
+    const asked = fc.record({ name: fc.constantFrom("a.example", "b.example"), index: fc.nat(3), until: fc.nat(1000) });
+    const box = allowing("a.example", "b.example:8443");
+    fc.assert(
+      fc.property(fc.array(asked, { minLength: 1, maxLength: 30 }), (lessons) => {
+        const table = new LearnedTable();
+        for (const { name, index, until } of lessons) table.learn(name, [{ address: nth(index), until }]);
+        const expected = new Map<string, number>();
+        for (const { name, index, until } of lessons) {
+          const key = `${nth(index).text} ${name === "a.example" ? 443 : 8443}`;
+          expected.set(key, Math.max(expected.get(key) ?? 0, until));
+        }
+        expect(new Map([...table.openings(box)].map(([key, opening]) => [key, opening.until]))).toEqual(expected);
+      }),
+    );
+  });
+
+  it("is open only by what the policy allows now, and known by its names", () => {
+    const table = new LearnedTable();
+    table.learn("a.example", [{ address: at("93.184.216.1"), until: 10 }]);
+    table.learn("b.example", [{ address: at("93.184.216.1"), until: 20 }, { address: at("2606:2800:220:1::2"), until: 20 }]);
+    expect([...table.openings(allowing("a.example")).keys()]).toEqual(["93.184.216.1 443"]);
+    expect([...table.openings(allowing("b.example:22,443")).keys()]).toEqual(["93.184.216.1 22", "93.184.216.1 443", "2606:2800:220:1::2 22", "2606:2800:220:1::2 443"]);
+    expect([...table.openings(allowing("c.example")).keys()]).toEqual([]);
+    expect(table.namesOf("93.184.216.1")).toEqual(["a.example", "b.example"]);
+    expect(table.namesOf("93.184.216.9")).toEqual([]);
+    expect([table.count(5), table.count(15), table.count(25)]).toEqual([{ names: 2, addresses: 2 }, { names: 1, addresses: 2 }, { names: 0, addresses: 0 }]);
+  });
+
+  it("is bounded: a name that leads to ever new addresses makes the shortest lives be forgotten", () => {
+    const table = new LearnedTable();
+    table.learn("b.example", [{ address: at("93.255.0.1"), until: 1_000_000 }]);
+    for (let index = 0; index < 100_000; index += 100) {
+      table.learn("a.example", Array.from({ length: 100 }, (_, more) => ({ address: nth(index + more), until: index + more })));
+    }
+    expect(table.count(-1).addresses).toBeLessThanOrEqual(60_000);
+    expect(table.count(-1).addresses).toBeGreaterThan(50_000);
+    expect(table.namesOf("93.255.0.1")).toEqual(["b.example"]);
+    expect(table.namesOf(nth(99_999).text)).toEqual(["a.example"]);
+    expect(table.namesOf(nth(0).text)).toEqual([]);
+  });
+});
