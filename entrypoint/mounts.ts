@@ -30,8 +30,18 @@ function checkMount({ target, device, inode }: MountedPath, points: ReadonlySet<
     const stat = lstatSync(target, { bigint: true });
     return String(stat.dev) === device && String(stat.ino) === inode ? [] : [describe(target, "is another file")];
   } catch (error) {
-    return [describe(target, `cannot be looked at as the agent (${error instanceof Error && "code" in error ? String(error.code) : String(error)})`)];
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    return [code === "EACCES" ? describeClosed(target) : describe(target, `cannot be looked at as the agent (${code})`)];
   }
+}
+
+/** Root without capabilities, as `shell --admin` has it, enters no directory that is closed to others. */
+function describeClosed(target: string): Complaint {
+  return {
+    what: `${quotePath(target)} is closed to the user that this box runs as, who has no capability to enter it all the same`,
+    expected: "directories that this user may enter, down to the project",
+    fix: "use agentbox shell without --admin, or open the directories above it with chmod o+x",
+  };
 }
 
 function describe(target: string, flaw: string): Complaint {

@@ -1,7 +1,5 @@
-import { basename, join } from "node:path";
-import { POLICY_JSON_PATH } from "../../policy/box-spec.ts";
 import { findAgentProfile } from "../../policy/agent-profile.ts";
-import { type PolicyView, policyViewSchema, viewPolicy } from "../../policy/policy-view.ts";
+import { type PolicyView, viewPolicy } from "../../policy/policy-view.ts";
 import { findLiveBoxes, type LiveBox } from "../config/live-change.ts";
 import { readOverlay } from "../config/overlay.ts";
 import { readConfig, type SessionConfig } from "../config/read-config.ts";
@@ -9,10 +7,8 @@ import { judgeTrust, renderUntrusted } from "../config/trust.ts";
 import type { Edge } from "../edge.ts";
 import type { EngineKind } from "../engine/engine.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
-import { readPlainFile } from "../workspace/plain-file.ts";
+import { readEnforced } from "../session/enforced-policy.ts";
 import { describeAgent, findProject } from "./project-policy.ts";
-
-const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Compares the configuration with what each running box enforces, and with what its owner last trusted. */
 export async function diffPolicy({ host, print }: Edge, engine: EngineKind | undefined): Promise<number> {
@@ -28,7 +24,7 @@ export async function diffPolicy({ host, print }: Edge, engine: EngineKind | und
 async function describeBox(root: string, config: SessionConfig, box: LiveBox): Promise<string[]> {
   const { record, directory, visible } = box;
   const { id, agent, topology } = record;
-  const enforced = readView(join(visible, basename(POLICY_JSON_PATH)));
+  const enforced = readEnforced(visible);
   if (enforced === undefined) return [`session ${id}: what it enforces is not known`];
   const overlay = readOverlay(directory);
   const policy = await readBoxPolicy(root, config.document(describeAgent(findAgentProfile(agent)), overlay));
@@ -55,14 +51,4 @@ function listLines(view: PolicyView): Set<string> {
     `ssh ${view.ssh}`,
     `report ${view.report}`,
   ]);
-}
-
-function readView(file: string): PolicyView | undefined {
-  const found = readPlainFile(file, MAX_BYTES);
-  if ("flaw" in found) return undefined;
-  try {
-    return policyViewSchema.safeParse(JSON.parse(found.content.toString("utf8"))).data;
-  } catch {
-    return undefined;
-  }
 }
