@@ -23,16 +23,18 @@ INSIDE
   assert_contains "$output" "node_modules/lab-greeting,node_modules/lab-hello"
 }
 
-@test "case 20: npm is refused another registry at once" {
-  run --separate-stderr box -- npm view lab-hello --registry https://example.com/ --fetch-retries 0 </dev/null
-  [ "$status" -ne 0 ]
-  assert_contains "$stderr" "ECONNREFUSED"
+# Whose name is not allowed does not exist; who goes by the address instead is refused there.
+@test "case 20: npm is refused another registry at once, by name and by address" {
+  run --separate-stderr box -- sh -c 'for host in example.com 93.184.220.34; do npm view lab-hello --registry "https://$host/" --fetch-retries 0 2>&1 | grep "code E"; done' </dev/null
+  assert_contains "$(sed -n 1p <<<"$output")" ENOTFOUND
+  assert_contains "$(sed -n 2p <<<"$output")" ECONNREFUSED
 }
 
 @test "case 20: git clones and fetches over HTTPS from a listed host, and is refused another" {
   run -0 box -- sh -c 'git clone -q https://github.com/owner/repo cloned && git -C cloned fetch -q && git -C cloned log --oneline | wc -l' </dev/null
-  run -128 box -- git clone https://example.com/owner/repo other </dev/null
-  assert_contains "$output" "Failed to connect to example.com port 443"
+  run -128 box -- sh -c 'git clone https://example.com/owner/repo other; git clone https://93.184.220.34/owner/repo other' </dev/null
+  assert_contains "$output" "Could not resolve host: example.com"
+  assert_contains "$output" "Failed to connect to 93.184.220.34 port 443"
 }
 
 @test "case 18: git clones over SSH from a listed host, on 22 and on 443; SSH to others is refused at once" {
@@ -43,10 +45,12 @@ export GIT_SSH_COMMAND="ssh -i $PWD/key -o IdentitiesOnly=yes -o UserKnownHostsF
 git clone -q git@github.com:owner/repo one && echo cloned
 git clone -q ssh://git@ssh.github.com:443/owner/repo two && echo cloned on 443
 ssh -o BatchMode=yes -o ConnectTimeout=5 git@ssh.lab-names.example true 2>&1
+ssh -o BatchMode=yes -o ConnectTimeout=5 git@93.184.217.22 true 2>&1
 INSIDE
   run --separate-stderr box -- bash inside </dev/null
   assert_contains "$output" $'cloned\ncloned on 443'
-  assert_contains "$output" "ssh: connect to host ssh.lab-names.example port 22: Connection refused"
+  assert_contains "$output" "ssh: Could not resolve hostname ssh.lab-names.example: Name or service not known"
+  assert_contains "$output" "ssh: connect to host 93.184.217.22 port 22: Connection refused"
 }
 
 @test "case 18: the box's own key is offered, and a host that is not the pinned one is refused" {
@@ -67,7 +71,7 @@ INSIDE
 
 @test "case 19: programs that know nothing of proxies reach allowed names and are refused others" {
   cat >inside <<'INSIDE'
-for host in github.com example.com; do
+for host in github.com example.com 93.184.220.34; do
   node -e 'fetch(`https://${process.argv[1]}/`).then((r) => console.log("fetch", process.argv[1], r.status), (e) => console.log("fetch", process.argv[1], e.cause.code))' "$host"
   python3 -c 'import sys, urllib.request as u
 try: print("python", sys.argv[1], u.urlopen(f"https://{sys.argv[1]}/", timeout=5).status)
@@ -78,7 +82,8 @@ done
 INSIDE
   run -0 --separate-stderr box -- bash inside </dev/null
   assert_equal "$output" "$(printf '%s\n' 'fetch github.com 200' 'python github.com 200' 'curl github.com 200' 'wget github.com 0' \
-    'fetch example.com ECONNREFUSED' 'python example.com ConnectionRefusedError' 'curl example.com 000' 'wget example.com 4')"
+    'fetch example.com ENOTFOUND' 'python example.com gaierror' 'curl example.com 000' 'wget example.com 4' \
+    'fetch 93.184.220.34 ECONNREFUSED' 'python 93.184.220.34 ConnectionRefusedError' 'curl 93.184.220.34 000' 'wget 93.184.220.34 4')"
 }
 
 @test "case 22: a large certificate chain and a large body arrive whole" {

@@ -50,14 +50,16 @@ bats_test_function --description "case 32: a command ended by SIGKILL is 137" --
   assert_equal "$output" "ran x y"
 }
 
-@test "case 32: with AGENTBOX_LOG=json all of stderr is JSON lines, step by step" {
-  AGENTBOX_LOG=json run -0 --separate-stderr box -- echo out </dev/null
+json_steps() {
+  local topology=$1 steps=$2
+  make_project_in "$topology" json
+  AGENTBOX_LOG=json run -0 --separate-stderr firewalled "$topology" -- echo out </dev/null
   assert_equal "$output" out
-  local steps
-  steps=$(jq -rs 'map(select(.event == "done").step) | join(" ")' <<<"$stderr")
-  assert_equal "$steps" "engine image kernel close allowlist resolving rules validation"
+  assert_equal "$(jq -rs 'map(select(.event == "done").step) | join(" ")' <<<"$stderr")" "$steps"
   assert_equal "$(jq -rs 'last.event' <<<"$stderr")" ready
 }
+bats_test_function --description "case 32 (container): with AGENTBOX_LOG=json all of stderr is JSON lines, step by step" -- json_steps container "engine image kernel close allowlist resolver resolving validation"
+bats_test_function --description "case 32 (sidecar): with AGENTBOX_LOG=json all of stderr is JSON lines, step by step" -- json_steps sidecar "engine image kernel close allowlist resolver resolving validation firewall gate"
 
 @test "all mistakes of a command line are told at once, with exit code 64" {
   run -64 agentbox_with_mistakes
