@@ -1,5 +1,6 @@
 import type { BoxSpec } from "../policy/box-spec.ts";
 import { requireMounts, StepError } from "./boot.ts";
+import { describeProof } from "./report.ts";
 import { requireSomeUnknown, requireWalls } from "./canary.ts";
 import type { Log } from "./log.ts";
 
@@ -10,13 +11,13 @@ import type { Log } from "./log.ts";
 export async function passGate(spec: BoxSpec, log: Log): Promise<void> {
   await requireMounts(spec);
   log({ event: "start", step: "gate" });
+  const resolves = spec.mode !== "none" && !spec.policy.report;
   try {
-    const resolves = spec.mode !== "none" && !spec.policy.report;
     await Promise.all([requireWalls(), resolves ? requireSomeUnknown() : undefined]);
   } catch (error) {
     throw new StepError("gate", error);
   }
   const ms = Math.round(performance.now());
-  log({ event: "done", step: "gate", ms, detail: "the canaries are refused, a foreign name does not exist" });
+  log({ event: "done", step: "gate", ms, detail: describeProof(0, resolves) });
   log({ event: "ready", text: "firewall on: the walls of the firewall container hold; verified", ms });
 }

@@ -3,10 +3,12 @@ import { type AgentProfile, DEFAULT_AGENT, findAgentProfile } from "../../policy
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import type { PolicyDocument } from "../../policy/policy-document.ts";
 import { type PolicyView, viewPolicy } from "../../policy/policy-view.ts";
+import type { Topology } from "../args-values.ts";
 import { readConfig, type SessionConfig } from "../config/read-config.ts";
 import { judgeTrust, type TrustState } from "../config/trust.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
+import { chooseTopology } from "../session/box-user.ts";
 import { decideNetwork, type NetworkDecision } from "../session/firewall-switch.ts";
 import { resolvePath } from "../workspace/path-fact.ts";
 
@@ -18,6 +20,7 @@ export type ProjectPolicy = {
   document: PolicyDocument;
   policy: BoxPolicy;
   network: NetworkDecision;
+  topology: Topology;
 };
 
 /** The real path of the directory that the command line runs in: the project, as a start has it. */
@@ -38,7 +41,8 @@ export async function readProjectPolicy(host: Host, agent: string | undefined): 
     required: config.userConfig.network?.required === true,
     opensNothing: policy.opensNothing,
   });
-  return { config, trust: judgeTrust(host, config), profile, document, policy, network };
+  const topology = chooseTopology({ network, boxUser: host.user, admin: false, typed: undefined, configured: config.config.network?.topology });
+  return { config, trust: judgeTrust(host, config), profile, document, policy, network, topology };
 }
 
 /** What a policy document holds of an agent. */
@@ -47,9 +51,8 @@ export function describeAgent({ name, hosts, critical }: AgentProfile): PolicyDo
 }
 
 /** The policy as people and programs are shown it. */
-export function viewProject({ config, trust, profile, policy, network }: ProjectPolicy, notes: readonly string[]): PolicyView {
+export function viewProject({ config, trust, profile, policy, network, topology }: ProjectPolicy, notes: readonly string[]): PolicyView {
   const untrusted = trust.kind === "untrusted" ? [`${config.source ?? "the file"} is not trusted yet; a start asks, or run \`agentbox policy trust\``] : [];
-  const topology = config.config.network?.topology ?? "container";
   const firewall = network.mode === "allowlist" ? [] : network.notices;
   return viewPolicy(network.mode === "allowlist" ? policy : null, { mode: network.mode, topology, enforcement: "address", agent: profile.name, notes: [...config.notices, ...untrusted, ...firewall, ...notes] });
 }

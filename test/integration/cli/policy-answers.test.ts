@@ -9,6 +9,7 @@ import { describeSelf } from "../../../cli/session/owner.ts";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
 import { explanationSchema } from "../../../policy/explain.ts";
 import { policyViewSchema } from "../../../policy/policy-view.ts";
+import { PROBE_DETAIL } from "../../../policy/probe.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 let engine: FakeEngine;
@@ -92,7 +93,7 @@ describe("what the configuration says", () => {
 });
 
 describe("what a session was refused", () => {
-  const refusals = [decided(1, "example.com"), decided(2, "a.example.net", { count: 3 }), decided(3, "statsig.anthropic.com"), decided(4, "ok.example.net", { action: "allow", reason: "allowed", addresses: ["192.0.2.1"] })];
+  const refusals = [decided(1, "example.com", { type: "SOA", detail: PROBE_DETAIL }), decided(2, "a.example.net", { count: 3 }), decided(3, "statsig.anthropic.com"), decided(4, "ok.example.net", { action: "allow", reason: "allowed", addresses: ["192.0.2.1"] })];
 
   test("is told for people: one line each, with the command; what the box asked itself and telemetry left out", async () => {
     await recordSession("20261121-040000-aaaaaa", refusals);
