@@ -3,8 +3,8 @@ import { type AnswerChain, encodeChain, readAddress } from "./answer-chain.ts";
 import type { DecisionLog, Tally } from "./decision-log.ts";
 import type { HeldAnswer } from "./held-answer.ts";
 import type { LivePolicy } from "./live-policy.ts";
-import { judgeAddress, type LineInput, type NameVerdict, renderLine } from "./name-verdict.ts";
-import { bareReply } from "./reply.ts";
+import { collectFacts, judgeAddress, type LineInput, type NameVerdict } from "./name-verdict.ts";
+import { bareReply, type ReplyBody } from "./reply.ts";
 import type { WireRecord } from "./response.ts";
 import type { Learned } from "./resolver.ts";
 import type { Question } from "./upstream-question.ts";
@@ -38,17 +38,17 @@ export function admitChain(input: AdmissionInput): Admission {
   if (first !== undefined && dropped.length === judged.length) return refuse(input, first.decision, RCODE.noError);
   const kept = judged.filter(({ decision }) => decision.action === "allow");
   const records = isAddress ? kept.map(({ record }) => record) : chain.records;
-  const { body, ttlPlaces } = encodeChain({ ...chain, records }, question.name);
-  const texts = kept.map(({ address }) => address);
+  const body = encodeChain({ ...chain, records }, question.name);
+  const texts = kept.map(({ address }) => address.text);
   const detail = first === undefined ? describeEmpty(chain) : `left out: ${dropped.map(({ address }) => address.text).join(", ")}`;
   const type = renderType(question.type);
   const line: LineInput = input.isLocal
     ? { verdict: { ...verdict, action: "allow" }, type, addresses: texts, detail: "from the hosts file; not opened" }
     : { verdict, type, addresses: texts, detail };
-  const tally = makeTally(log, `${verdict.action} ${question.name}`, line);
+  const tally = log.tally(`${verdict.action} ${question.name}`, collectFacts(line));
   const aliasTtl = Math.min(...chain.aliases.map(({ ttl }) => ttl), Number.POSITIVE_INFINITY);
   const toLearn = kept.map(({ record, address }) => ({ address: address.text, ttl: Math.min(record.ttl, aliasTtl) }));
-  return { held: { ...makeTimes(live, chain.ttl), body, ttlPlaces, tally, partial: first !== undefined }, toLearn };
+  return { held: holdBody(body, { live, ttl: chain.ttl, tally, partial: first !== undefined }), toLearn };
 }
 
 function judgeRecord({ live, verdict, isLocal }: AdmissionInput, record: WireRecord): { record: WireRecord; address: ReturnType<typeof readAddress>; decision: Decision } {
@@ -68,18 +68,14 @@ function findDeniedAlias({ live, chain, verdict, question }: AdmissionInput): De
 
 function refuse({ live, chain, question, log }: AdmissionInput, decision: Decision, rcode: number): Admission {
   const type = renderType(question.type);
-  const tally = makeTally(log, `${decision.reason} ${question.name}`, { verdict: { action: "deny", decision }, type });
-  return { held: { ...makeTimes(live, chain.ttl), body: bareReply(rcode), ttlPlaces: [], tally, partial: true }, toLearn: [] };
+  const tally = log.tally(`${decision.reason} ${question.name}`, collectFacts({ verdict: { action: "deny", decision }, type }));
+  return { held: holdBody(bareReply(rcode), { live, ttl: chain.ttl, tally, partial: true }), toLearn: [] };
 }
 
-/** Apart, so that the closure holds the line and not the whole answer: it lives as long as the cache does. */
-function makeTally(log: DecisionLog, key: string, line: LineInput): Tally {
-  return log.tally(key, () => renderLine(line));
-}
-
-function makeTimes(live: LivePolicy, ttl: number): Pick<HeldAnswer, "born" | "freshUntil" | "epoch" | "aged"> {
+function holdBody({ rcode, answers, records }: ReplyBody, { live, ttl, tally, partial }: { live: LivePolicy; ttl: number; tally: Tally; partial: boolean }): HeldAnswer {
   const born = Date.now();
-  return { born, freshUntil: born + ttl * 1000, epoch: live.epoch, aged: 0 };
+  // Field by field: spread objects take more memory, and there are many of these.
+  return { rcode, answers, records, born, freshUntil: born + ttl * 1000, epoch: live.epoch, tally, partial };
 }
 
 function describeEmpty({ rcode, records }: AnswerChain): string | undefined {

@@ -51,18 +51,13 @@ export function addressRecord(name: string, { family, value, text }: Address, tt
   return { name, type: family === 4 ? TYPE.A : TYPE.AAAA, ttl, data: Buffer.from(bytes), target: undefined };
 }
 
-/** Where a time to live stands in the records of a body, and what it was when the answer came. */
-export type TtlPlace = { at: number; seconds: number };
-
 const POINTER_TO_QUESTION = Buffer.from([0xc0, 12]);
 
 /** Writes aliases and records behind a question for `name`. */
-export function encodeChain({ rcode, aliases, records }: Omit<AnswerChain, "ttl">, name: string): { body: ReplyBody; ttlPlaces: readonly TtlPlace[] } {
+export function encodeChain({ rcode, aliases, records }: Omit<AnswerChain, "ttl">, name: string): ReplyBody {
   const chain = [...aliases, ...records];
-  if (chain.length === 0) return { body: bareReply(rcode), ttlPlaces: [] };
+  if (chain.length === 0) return bareReply(rcode);
   const parts: Buffer[] = [];
-  const ttlPlaces: TtlPlace[] = [];
-  let length = 0;
   for (const record of chain) {
     const owner = record.name === name ? POINTER_TO_QUESTION : encodeName(record.name);
     const fixed = Buffer.alloc(10);
@@ -70,17 +65,7 @@ export function encodeChain({ rcode, aliases, records }: Omit<AnswerChain, "ttl"
     fixed.writeUInt16BE(1, 2);
     fixed.writeUInt32BE(record.ttl, 4);
     fixed.writeUInt16BE(record.data.length, 8);
-    ttlPlaces.push({ at: length + owner.length + 4, seconds: record.ttl });
     parts.push(owner, fixed, record.data);
-    length += owner.length + 10 + record.data.length;
   }
-  return { body: { rcode, answers: chain.length, authorities: 0, records: copyApart(parts, length) }, ttlPlaces };
-}
-
-/** Answers live long, and what shares Node's pool of small buffers keeps a whole page of it from being freed. */
-function copyApart(parts: readonly Buffer[], length: number): Buffer {
-  const records = Buffer.allocUnsafeSlow(length);
-  let at = 0;
-  for (const part of parts) at += part.copy(records, at);
-  return records;
+  return { rcode, answers: chain.length, records: Buffer.concat(parts).toString("latin1") };
 }

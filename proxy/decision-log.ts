@@ -3,6 +3,7 @@ import type { DecisionEntry } from "../policy/decision-record.ts";
 import { escapeUnseen } from "../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
+import { type LineFacts, renderLine } from "./name-verdict.ts";
 
 export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
 
@@ -10,7 +11,7 @@ export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
  * The repeats of one (protocol, host, port, reason). Until the time `until` they are only counted; who
  * holds a tally counts without asking the log.
  */
-export type Tally = { key: string; until: number; count: number; readonly makeLine: () => Omit<DecisionLine, "count"> };
+export type Tally = { key: string; until: number; count: number; readonly facts: LineFacts };
 
 const WINDOW_MS = 10_000;
 const SWEEP_MS = 200;
@@ -56,8 +57,8 @@ export class DecisionLog {
   }
 
   /** The tally for a decision: the open one of the same key, or a new one, not counted yet. */
-  tally(key: string, makeLine: Tally["makeLine"]): Tally {
-    return this.windows.get(key) ?? { key, until: 0, count: 0, makeLine };
+  tally(key: string, facts: LineFacts): Tally {
+    return this.windows.get(key) ?? { key, until: 0, count: 0, facts };
   }
 
   /** Writes an entry as it is. */
@@ -82,19 +83,18 @@ export class DecisionLog {
     if (known !== undefined) this.closeWindow(known, now);
     tally.until = now + WINDOW_MS;
     tally.count = 0;
-    const line = tally.makeLine();
-    if (!this.budget.take(line.action === "deny" ? "deny" : "allow", now)) return;
+    if (!this.budget.take(tally.facts.action === "deny" ? "deny" : "allow", now)) return;
     // Deleting first makes it the youngest in the order of the map.
     this.windows.delete(tally.key);
     this.windows.set(tally.key, tally);
-    this.append({ ...line, count: 1 }, now);
+    this.append({ ...renderLine(tally.facts), count: 1 }, now);
     const [oldest] = this.windows.values();
     if (this.windows.size > MAX_WINDOWS && oldest !== undefined) this.closeWindow(oldest, now);
   }
 
   private closeWindow(tally: Tally, now: number): void {
     this.windows.delete(tally.key);
-    if (tally.count > 0) this.append({ ...tally.makeLine(), count: tally.count }, now);
+    if (tally.count > 0) this.append({ ...renderLine(tally.facts), count: tally.count }, now);
     tally.until = 0;
     tally.count = 0;
   }

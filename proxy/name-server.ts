@@ -1,11 +1,11 @@
 import { NAME_PROBES, PROBE_DETAIL, PROBE_TYPE } from "../policy/probe.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import type { DecisionLog, Tally } from "./decision-log.ts";
-import { ageAnswer, type HeldAnswer } from "./held-answer.ts";
+import { ageOf, type HeldAnswer } from "./held-answer.ts";
 import type { LivePolicy } from "./live-policy.ts";
-import { judgeName, type NameVerdict, renderLine } from "./name-verdict.ts";
+import { collectFacts, judgeName, type NameVerdict } from "./name-verdict.ts";
 import { type Query, type ReadQuery, readQuery } from "./query.ts";
-import { bareReply, renderRefusal, renderReply, SERVER_FAILURE } from "./reply.ts";
+import { renderRefusal, renderReply, SERVER_FAILURE } from "./reply.ts";
 import type { Resolver } from "./resolver.ts";
 import { RCODE, readName, renderType, TYPE } from "./wire.ts";
 
@@ -60,7 +60,7 @@ export class NameServer {
     if (held === undefined) return renderReply(query, SERVER_FAILURE, limit);
     this.log.count(held.tally, now);
     if (this.log.failing !== undefined) return renderReply(query, SERVER_FAILURE, limit);
-    return renderReply(query, ageAnswer(held, now), limit);
+    return renderReply(query, held, limit, ageOf(held, now));
   }
 
   private judge(query: Query, live: LivePolicy, now: number): HeldAnswer | Promise<HeldAnswer | undefined> {
@@ -73,33 +73,33 @@ export class NameServer {
     }
     if (REFUSED_TYPES.has(query.type)) {
       const refused: NameVerdict = { action: "deny", decision: { ...verdict.decision, action: "deny", reason: "not_allowed" } };
-      const tally = this.log.tally(`refused ${name}`, () => renderLine({ verdict: refused, type, detail: `questions of the type ${type} are not answered` }));
+      const tally = this.log.tally(`refused ${name}`, collectFacts({ verdict: refused, type, detail: `questions of the type ${type} are not answered` }));
       return this.holdRefusal(query, { live, now, rcode: RCODE.refused, tally });
     }
     if (!PASSED_TYPES.has(query.type)) {
-      const tally = this.log.tally(`empty ${name} ${verdict.action}`, () => renderLine({ verdict, type, detail: `records of the type ${type} are never passed on` }));
+      const tally = this.log.tally(`empty ${name} ${verdict.action}`, collectFacts({ verdict, type, detail: `records of the type ${type} are never passed on` }));
       return this.holdRefusal(query, { live, now, rcode: RCODE.noError, tally });
     }
     return this.resolver.resolve({ key: query.key, question: { name, type: query.type } });
   }
 
   private holdRefusal({ key }: Query, { live, now, rcode, tally }: { live: LivePolicy; now: number; rcode: number; tally: Tally }): HeldAnswer {
-    const held: HeldAnswer = { body: bareReply(rcode), ttlPlaces: [], born: now, freshUntil: Number.POSITIVE_INFINITY, epoch: live.epoch, tally, partial: false, aged: 0 };
+    const held: HeldAnswer = { rcode, answers: 0, records: "", born: now, freshUntil: Number.POSITIVE_INFINITY, epoch: live.epoch, tally, partial: false };
     this.cache.holdRefusal(key, held);
     return held;
   }
 
   private refusalTally(verdict: NameVerdict, type: string): Tally {
     const { host, reason } = verdict.decision;
-    if (type === PROBE_TYPE && NAME_PROBES.includes(host)) return this.log.tally(`probe ${host}`, () => renderLine({ verdict, type, detail: PROBE_DETAIL }));
-    return this.log.tally(`${reason} ${host}`, () => renderLine({ verdict, type }));
+    if (type === PROBE_TYPE && NAME_PROBES.includes(host)) return this.log.tally(`probe ${host}`, collectFacts({ verdict, type, detail: PROBE_DETAIL }));
+    return this.log.tally(`${reason} ${host}`, collectFacts({ verdict, type }));
   }
 
   private refuse(message: Buffer, read: Exclude<ReadQuery, { kind: "query" }>): Reply {
     if (read.kind === "silence") return undefined;
     const { what } = read;
     const decision = { action: "deny", reason: "denied", host: '"(malformed question)"', port: undefined, rule: undefined, nearest: undefined, detail: what } as const;
-    this.log.count(this.log.tally(`malformed ${what}`, () => renderLine({ verdict: { action: "deny", decision }, type: null })), Date.now());
+    this.log.count(this.log.tally(`malformed ${what}`, collectFacts({ verdict: { action: "deny", decision }, type: null })), Date.now());
     return renderRefusal(message, read.refusal);
   }
 }

@@ -37,24 +37,32 @@ export function judgeAddress(box: BoxPolicy, { action, decision }: NameVerdict, 
 }
 
 /** What a decision log line says beside the decision itself. */
-export type LineInput = { verdict: NameVerdict; type: string | null; addresses?: readonly Address[]; detail?: string | undefined };
+export type LineInput = { verdict: NameVerdict; type: string | null; addresses?: readonly string[]; detail?: string | undefined };
+
+/** What a line about a name is made of. Every answer that is kept holds one, so it is no larger than it has to be. */
+export type LineFacts = Pick<Decision, "host" | "reason" | "rule" | "detail"> & { action: NameVerdict["action"]; type: string | null; addresses: string };
+
+/** Picks what a line about a name needs. */
+export function collectFacts({ verdict: { action, decision }, type, addresses = [], detail }: LineInput): LineFacts {
+  const { host, reason, rule } = decision;
+  return { action, host, reason, rule, type, addresses: addresses.join(" "), detail: detail ?? decision.detail };
+}
 
 /** Makes the line of a decision about a name. */
-export function renderLine({ verdict: { action, decision }, type, addresses = [], detail }: LineInput): Omit<DecisionLine, "count"> {
-  const { rule } = decision;
+export function renderLine({ action, host, reason, rule, type, addresses, detail }: LineFacts): Omit<DecisionLine, "count"> {
   return {
     kind: "decision",
     protocol: "dns",
-    host: decision.host,
+    host,
     port: null,
     type,
-    addresses: addresses.map(({ text }) => text),
+    addresses: addresses === "" ? [] : addresses.split(" "),
     action,
-    reason: decision.reason,
+    reason,
     rule: rule === undefined ? null : renderRule(rule),
     source: rule === undefined ? null : rule.origins.map((origin) => renderOrigin(origin)).join(", "),
-    detail: detail ?? decision.detail ?? null,
-    hint: commandOf(renderAllowCommand(decision)),
+    detail: detail ?? null,
+    hint: commandOf(renderAllowCommand({ host, reason, rule })),
     client: null,
   };
 }

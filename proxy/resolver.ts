@@ -6,7 +6,7 @@ import type { DecisionLog } from "./decision-log.ts";
 import { type HeldAnswer, rereadAnswer } from "./held-answer.ts";
 import type { Done } from "./keeper-link.ts";
 import type { LivePolicy } from "./live-policy.ts";
-import { judgeName, type NameVerdict, renderLine } from "./name-verdict.ts";
+import { collectFacts, judgeName, type NameVerdict } from "./name-verdict.ts";
 import type { PrivateNames } from "./private-names.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 import type { Question } from "./upstream-question.ts";
@@ -125,7 +125,7 @@ export class Resolver {
 
   private noteFailure(verdict: NameVerdict, { name, type }: Question, detail: string): void {
     const { log } = this.parts;
-    log.count(log.tally(`failed ${verdict.action} ${name}`, () => renderLine({ verdict, type: renderType(type), detail })), Date.now());
+    log.count(log.tally(`failed ${verdict.action} ${name}`, collectFacts({ verdict, type: renderType(type), detail })), Date.now());
   }
 }
 

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
-import { DecisionLog, type DecisionLine } from "../../../proxy/decision-log.ts";
+import { DecisionLog } from "../../../proxy/decision-log.ts";
 import { LogFile } from "../../../proxy/log-file.ts";
+import type { LineFacts } from "../../../proxy/name-verdict.ts";
 
 let dir = "";
 beforeEach(() => {
@@ -17,10 +18,8 @@ const start = (maxBytes?: number): DecisionLog => {
   log.start("s1");
   return log;
 };
-const line = (host: string): Omit<DecisionLine, "count"> => ({
-  kind: "decision", protocol: "dns", host, port: null, type: "A", addresses: [], action: "deny", reason: "not_allowed", rule: null, source: null, detail: null, hint: null, client: null,
-});
-const note = (log: DecisionLog, host: string, now: number): void => log.count(log.tally(host, () => line(host)), now);
+const facts = (host: string): LineFacts => ({ action: "deny", host, reason: "not_allowed", rule: undefined, type: "A", addresses: "", detail: undefined });
+const note = (log: DecisionLog, host: string, now: number): void => log.count(log.tally(host, facts(host)), now);
 const readLines = (file: string): DecisionRecord[] => readFileSync(join(dir, file), "utf8").trimEnd().split("\n").map((text) => decisionRecordSchema.parse(JSON.parse(text)));
 const read = (): DecisionRecord[] => readLines("decisions.jsonl");
 
@@ -57,7 +56,7 @@ describe("the decision log", () => {
   test("a flood of refused names is bounded; allowed ones are still written", () => {
     const log = start();
     for (let index = 0; index < 10_000; index += 1) note(log, `host${index}.example`, 1000);
-    log.count(log.tally("good", () => ({ ...line("good.example"), action: "allow" })), 1000);
+    log.count(log.tally("good", { ...facts("good.example"), action: "allow" }), 1000);
     const lines = read();
     expect(lines.length).toBeLessThan(3000);
     expect(lines.at(-1)).toMatchObject({ host: "good.example" });
