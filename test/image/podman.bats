@@ -28,9 +28,9 @@ setup_file() {
   LAB_DNS=$(jq -r .dns "$lab")
   LAB_DNS6=$(jq -r .dns6 "$lab")
 
-  cp "$ROOT"/test/fixtures/{reach.mjs,attacks.py,state.sh} .
+  cp "$ROOT"/test/fixtures/{reach.mjs,attacks.py,keeper-attacks.py,state.sh} .
   pod_off -- node reach.mjs "${REFUSED[@]}" "${REACHED[@]}" >off.json 2>off.log </dev/null
-  pod -- sh -c 'node reach.mjs --in-turn "$@" >on.json; curl -sS https://github.com/ >curled; python3 attacks.py >attacks; sh state.sh >state; mkdir made; exit 37' sh "${REFUSED[@]}" "${REACHED[@]}" </dev/null >output 2>on.log && CODE=0 || CODE=$?
+  pod -- sh -c 'node reach.mjs --in-turn "$@" >on.json; curl -sS https://github.com/ >curled; python3 attacks.py >attacks; python3 keeper-attacks.py >keeper-attacks; sh state.sh >state; mkdir made; exit 37' sh "${REFUSED[@]}" "${REACHED[@]}" </dev/null >output 2>on.log && CODE=0 || CODE=$?
   echo "$CODE" >code
 }
 
@@ -65,7 +65,11 @@ remove_volumes_of_project() {
 
 @test "podman, case 23: every attack of the fixture is refused, and the agent has no capability" {
   [ "$(wc -l <attacks)" -gt 40 ]
-  assert_equal "$(cut -f1,2 attacks | grep -v refused)" $'signal init\tdone'
+  # Init is as powerless as the agent, which may do with it what it likes.
+  assert_equal "$(cut -f1,2 attacks | grep -v refused)" $'trace init\tdone\nread init\'s memory\tdone\nsignal init\tdone'
+  assert_equal "$(answer state capable)" none
+  assert_equal "$(answer state owners)" 0
+  assert_equal "$(cut -f2 keeper-attacks | sort -u)" $'absent\nrefused'
   assert_equal "$(grep -c 'CapBnd:0000000000000000' state)" 4
   assert_equal "$(grep -c 'CapEff:0000000000000000' state)" 4
   assert_equal "$(grep -c 'NoNewPrivs:1' state)" 4

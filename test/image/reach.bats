@@ -1,5 +1,5 @@
 # What a box with the firewall on reaches and what not. Everything is tried by one box without a firewall
-# (the control) and by one with it; the tests read what came of it.
+# (the control) and by one of each topology with it, side by side; the tests read what came of it.
 load helpers
 
 # CASE|NAME|TARGET; the words in capitals are addresses that are known when the lab runs.
@@ -9,8 +9,13 @@ reached=(
   "18|SSH in GitHub's ranges|tcp:140.82.121.9:22"
   "18|SSH in GitHub's IPv6 ranges|tcp:[2606:50c0::9]:22"
   '13|SSH on port 443 of a listed host|tcp:93.184.216.7:443'
-  '10|its own resolver over UDP|udp:RESOLVER:53'
-  '10|its own resolver over TCP|tcp:RESOLVER:53'
+)
+# What there is only with the firewall.
+own=(
+  '10|its own resolver over UDP|udp:127.0.0.1:53'
+  '10|its own resolver over TCP|tcp:127.0.0.1:53'
+  '10|its own resolver over UDP and IPv6|udp:[::1]:53'
+  '10|its own resolver over TCP and IPv6|tcp:[::1]:53'
 )
 refused=(
   '15|a name that is not allowed|tcp:93.184.220.34:443'
@@ -22,6 +27,11 @@ refused=(
   '15|a foreign resolver over TCP|tcp:8.8.8.8:53'
   '15|a foreign resolver over UDP and IPv6|udp:[2001:4860:4860::8888]:53'
   '15|a foreign resolver over TCP and IPv6|tcp:[2001:4860:4860::8888]:53'
+  "15|the resolver that the box's own one asks|udp:RESOLVER:53"
+  "15|the resolver that the box's own one asks over TCP|tcp:RESOLVER:53"
+  "15|the resolver that the box's own one asks over IPv6|udp:[RESOLVER6]:53"
+  "15|Docker's resolver|udp:127.0.0.11:53"
+  "15|Docker's resolver over TCP|tcp:127.0.0.11:53"
   '15|DNS over TLS|tcp:1.1.1.1:853'
   '15|DNS over TLS and IPv6|tcp:[2606:4700:4700::1111]:853'
   '15|DNS over HTTPS|tcp:8.8.8.8:443'
@@ -53,7 +63,7 @@ packets=(
 )
 
 setup_file() {
-  make_project "$BATS_FILE_TMPDIR/project"
+  make_project "$BATS_FILE_TMPDIR/control"
   cp "$ROOT"/test/fixtures/{reach.mjs,listen.mjs,packets.py} .
   "$NODE" listen.mjs 0 >host-port 3>&- &
   export SIBLING_CONTAINER
@@ -61,14 +71,19 @@ setup_file() {
   eventually test -s host-port
   read_addresses
 
-  local -a targets
+  local -a targets own_targets
   mapfile -t targets < <(printf '%s\n' "${reached[@]}" "${refused[@]}" | cut -d'|' -f3 | concrete)
-  box_off -- node reach.mjs "${targets[@]}" >off.json 2>off.log
+  mapfile -t own_targets < <(printf '%s\n' "${own[@]}" | cut -d'|' -f3)
+  box_off -- node reach.mjs "${targets[@]}" >off.json 2>off.log </dev/null
   docker exec --interactive "$SIBLING_CONTAINER" python3 - "$(broadcast)" <packets.py >packets-off
 
   lab POST /reset '{}'
-  # The box listens, too: on 4000, which nobody published.
-  cat >inside <<'INSIDE'
+  local topology boxes=()
+  for topology in container sidecar; do
+    make_project_in "$topology" reach
+    install -m 644 "$ROOT"/test/fixtures/{reach.mjs,listen.mjs,packets.py} .
+    # The box listens, too: on 4000, which nobody published.
+    cat >inside <<'INSIDE'
 node listen.mjs 4000 >listening &
 until [ -s listening ]; do sleep 0.05; done
 hostname -I >own-addresses
@@ -77,21 +92,27 @@ broadcast=$1; shift
 node reach.mjs --in-turn "$@" >on.json
 python3 packets.py "$broadcast" >packets-on
 curl -sS -o /dev/null https://example.com/ 2>curl-refused; echo "$?" >curl-code
+curl -sS -o /dev/null --resolve example.com:443:93.184.220.34 https://example.com/ 2>curl-resolved; echo "$?" >curl-resolved-code
 INSIDE
-  box -- sh inside "$(broadcast)" "${targets[@]}" 2>on.log 3>&- &
+    firewalled "$topology" -- sh inside "$(broadcast)" "${targets[@]}" "${own_targets[@]}" 2>on.log </dev/null 3>&- &
+    boxes+=($!)
+  done
+  for topology in container sidecar; do
+    enter "$topology"
+    file_appears own-addresses
+    try_from_sibling 4000 >sibling.json
+    touch sibling-tried
+  done
+  wait "${boxes[@]}"
+  lab GET /connections >"$BATS_FILE_TMPDIR/control/connections.json"
+  lab GET /questions | jq -r '.[].name | ascii_downcase' >"$BATS_FILE_TMPDIR/control/names"
+
+  # The controls of the other direction and of the name that is not allowed.
+  cd "$BATS_FILE_TMPDIR/control"
+  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own-addresses; curl -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null </dev/null 3>&- &
   local box=$!
   file_appears own-addresses
   try_from_sibling 4000 >sibling.json
-  touch sibling-tried
-  wait "$box"
-  lab GET /connections >connections.json
-
-  # The controls of the other direction and of the name that is not allowed.
-  rm -f sibling-tried listening own-addresses
-  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own-addresses; curl -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null 3>&- &
-  box=$!
-  file_appears own-addresses
-  try_from_sibling 4000 >sibling-off.json
   touch sibling-tried
   wait "$box"
 }
@@ -102,12 +123,15 @@ teardown_file() {
 }
 
 setup() {
-  cd "$BATS_FILE_TMPDIR/project"
+  CONTROL=$BATS_FILE_TMPDIR/control
   read_addresses
 }
 
+# The project of a topology's box.
+enter() { cd "$USERS/projects-1000/$1-reach" || return; }
+
 read_addresses() {
-  HOSTPORT=$(cat host-port)
+  HOSTPORT=$(cat "$BATS_FILE_TMPDIR/control/host-port")
   local format='{{range .NetworkSettings.Networks}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}'
   read -r SIBLING SIBLING6 <<<"$(docker inspect --format "$format" "$SIBLING_CONTAINER")"
   read -r BRIDGE BRIDGE6 <<<"$(docker network inspect --format '{{range .IPAM.Config}}{{.Gateway}} {{end}}' "$LAB_NETWORK")"
@@ -134,16 +158,23 @@ outcome() {
 
 was_reached() {
   local target
-  target=$(concrete <<<"$1")
-  assert_equal "$(outcome off.json "$target")" connected
+  enter "$1"
+  target=$(concrete <<<"$2")
+  assert_equal "$(outcome "$CONTROL/off.json" "$target")" connected
   assert_equal "$(outcome on.json "$target")" connected
+}
+
+own_was_reached() {
+  enter "$1"
+  assert_equal "$(outcome on.json "$2")" connected
 }
 
 was_refused() {
   local target code=ECONNREFUSED
-  target=$(concrete <<<"$1")
+  enter "$1"
+  target=$(concrete <<<"$2")
   [[ $target != udp:* ]] || code=EPERM
-  assert_equal "$(outcome off.json "$target")" connected
+  assert_equal "$(outcome "$CONTROL/off.json" "$target")" connected
   assert_equal "$(outcome on.json "$target")" "$code"
   local ms
   ms=$(jq --arg target "$target" '.[] | select(.target == $target).ms' on.json)
@@ -153,51 +184,77 @@ was_refused() {
   address=$(sed -E 's/^[a-z]+:\[?([^]]*)\]?:[0-9]+$/\1/' <<<"$target")
   port=${target##*:}
   assert_equal "$(jq --arg address "$address" --argjson port "$port" --arg transport "${target%%:*}" \
-    'map(select(.address == $address and .port == $port and .transport == $transport)) | length' connections.json)" 0
+    'map(select(.address == $address and .port == $port and .transport == $transport)) | length' "$CONTROL/connections.json")" 0
 }
 
 was_not_sent() {
-  assert_equal "$(answer packets-off "$1")" "$2"
-  case $(answer packets-on "$1") in EPERM | EACCES) ;; *) answer packets-on "$1" >&2; return 1 ;; esac
+  enter "$1"
+  assert_equal "$(answer "$CONTROL/packets-off" "$2")" "$3"
+  case $(answer packets-on "$2") in EPERM | EACCES) ;; *) answer packets-on "$2" >&2; return 1 ;; esac
 }
 
-for row in "${reached[@]}"; do
-  IFS='|' read -r case name target <<<"$row"
-  bats_test_function --description "case $case: a box reaches $name" -- was_reached "$target"
+for topology in container sidecar; do
+  for row in "${reached[@]}"; do
+    IFS='|' read -r case name target <<<"$row"
+    bats_test_function --description "case $case ($topology): a box reaches $name" -- was_reached "$topology" "$target"
+  done
+  for row in "${own[@]}"; do
+    IFS='|' read -r case name target <<<"$row"
+    bats_test_function --description "case $case ($topology): a box reaches $name" -- own_was_reached "$topology" "$target"
+  done
+  for row in "${refused[@]}"; do
+    IFS='|' read -r case name target <<<"$row"
+    bats_test_function --description "case $case ($topology): a box is refused $name at once, and nothing arrives there" -- was_refused "$topology" "$target"
+  done
+  for row in "${packets[@]}"; do
+    IFS='|' read -r case name attempt control <<<"$row"
+    bats_test_function --description "case $case ($topology): a box cannot send $name" -- was_not_sent "$topology" "$attempt" "$control"
+  done
+  bats_test_function --description "case 1 ($topology): with the firewall the last line before the command says what is enforced, after validation" -- was_said "$topology"
+  bats_test_function --description "case 13 ($topology): for curl a name that is not allowed does not exist, and its address resets" -- curl_was_refused "$topology"
+  bats_test_function --description "case 16 ($topology): a sibling container cannot connect into a box" -- sibling_was_refused "$topology"
 done
-for row in "${refused[@]}"; do
-  IFS='|' read -r case name target <<<"$row"
-  bats_test_function --description "case $case: a box is refused $name at once, and nothing arrives there" -- was_refused "$target"
-done
-for row in "${packets[@]}"; do
-  IFS='|' read -r case name attempt control <<<"$row"
-  bats_test_function --description "case $case: a box cannot send $name" -- was_not_sent "$attempt" "$control"
-done
 
-@test "case 1: without the firewall a box reaches everything, and the start says so loudly" {
-  assert_contains "$(cat off.log)" "FIREWALL OFF"
-  assert_equal "$(jq 'map(select(.outcome != "connected")) | length' off.json)" 0
+was_said() {
+  enter "$1"
+  local validated enforced
+  case $1 in
+    container) { read -r validated; read -r enforced; } < <(grep '^agentbox:' on.log | tail -2) ;;
+    # There the holder says so; the agent's container comes after, and its gate has the last word.
+    sidecar)
+      { read -r validated; read -r enforced; read -r gate; read -r ready; } < <(grep '^agentbox:' on.log | tail -4)
+      assert_contains "$gate" "agentbox: gate: a foreign name does not exist, the canaries are refused"
+      assert_contains "$ready" "agentbox: firewall on: the walls of the firewall container hold; verified"
+      ;;
+  esac
+  assert_contains "$validated" "agentbox: validation: 2 critical services answer, a foreign name does not exist, the canaries are refused"
+  assert_contains "$enforced" "firewall on: "
+  assert_contains "$enforced" "everything else is refused; verified"
 }
 
-@test "case 1: with the firewall the last line before the command says what is enforced, after validation" {
-  local ready
-  ready=$(grep '^agentbox:' on.log | tail -1)
-  assert_contains "$ready" "firewall on:"
-  assert_contains "$ready" "everything else is refused; verified"
-  assert_contains "$(grep '^agentbox:' on.log | tail -2 | head -1)" "agentbox: validation: 2 critical services answer, the canaries are refused"
+curl_was_refused() {
+  enter "$1"
+  assert_contains "$(cat "$CONTROL/curl-off")" '"sni":"example.com"'
+  assert_equal "$(cat curl-code)" 6
+  assert_contains "$(cat curl-refused)" "Could not resolve host: example.com"
+  assert_equal "$(cat curl-resolved-code)" 7
+  assert_contains "$(cat curl-resolved)" "Failed to connect to example.com port 443"
 }
 
-@test "case 13: curl is refused a name that is not allowed by a reset, not by a certificate or a time-out" {
-  assert_contains "$(cat curl-off)" '"sni":"example.com"'
-  assert_equal "$(cat curl-code)" 7
-  assert_contains "$(cat curl-refused)" "Failed to connect to example.com port 443"
-}
-
-@test "case 16: a sibling container cannot connect into a box" {
-  assert_equal "$(jq -c 'map(.outcome)' sibling-off.json)" '["connected","connected"]'
+sibling_was_refused() {
+  enter "$1"
+  assert_equal "$(jq -c 'map(.outcome)' "$CONTROL/sibling.json")" '["connected","connected"]'
   assert_equal "$(jq -c 'map(.outcome)' sibling.json)" '["ECONNREFUSED","ECONNREFUSED"]'
 }
 
-@test "case 15: nothing but DNS, HTTPS and SSH has left the box" {
-  assert_equal "$(jq -c 'map(.port) | unique' connections.json)" '[22,53,443]'
+@test "case 1: without the firewall a box reaches everything, and the start says so loudly" {
+  assert_contains "$(cat "$CONTROL/off.log")" "FIREWALL OFF"
+  assert_equal "$(jq 'map(select(.outcome != "connected")) | length' "$CONTROL/off.json")" 0
+}
+
+@test "case 15: nothing but DNS, HTTPS and SSH has left the boxes" {
+  assert_equal "$(jq -c 'map(.port) | unique' "$CONTROL/connections.json")" '[22,443]'
+  # The proxies' questions are counted apart: of names that are allowed, and of no other.
+  assert_contains "$(cat "$CONTROL/names")" github.com
+  assert_equal "$(grep '^example\.' "$CONTROL/names" || true)" ""
 }
