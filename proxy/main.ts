@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { KnownError, UsageError } from "../policy/errors.ts";
+import { collectWhenIdle } from "./idle-collection.ts";
 import { type ProxyOptions, startProxy } from "./proxy.ts";
 
 const DNS_PORT = 53;
@@ -11,6 +12,9 @@ const DNS_PORT = 53;
 async function main(argv: readonly string[]): Promise<void> {
   try {
     await startProxy({ ...readOptions(argv), upstreamPort: DNS_PORT, onEnd: end });
+    const { gc } = globalThis;
+    // Only there with --expose-gc.
+    if (gc !== undefined) collectWhenIdle(() => gc({ type: "major", execution: "sync", flavor: "last-resort" }));
   } catch (error) {
     if (!(error instanceof KnownError)) throw error;
     process.stderr.write(`agentbox-proxy: ${error.message}\n`);

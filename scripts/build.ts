@@ -50,7 +50,7 @@ function renderOptions({ entry, output, apart = {} }: Bundle): BuildOptions {
     // Packages in the older module form call `require`, which a module does not have.
     banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
     logLevel: "warning",
-    plugins: [keepApart(entry, apart), leaveOutDevtools],
+    plugins: [keepApart(entry, apart), leaveOutDevtools, leaveOutLocales],
   };
 }
 
@@ -60,6 +60,14 @@ const leaveOutDevtools: Plugin = {
   setup(setup) {
     setup.onResolve({ filter: /^react-devtools-core$/ }, ({ path: imported }) => ({ path: imported, namespace: "left-out" }));
     setup.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "export default {};" }));
+  },
+};
+
+/** Zod's messages in fifty languages are a third of each bundle that checks anything; English is imported on its own. */
+const leaveOutLocales: Plugin = {
+  name: "leave-out-locales",
+  setup(setup) {
+    setup.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "export {};" }));
   },
 };
 
