@@ -10,6 +10,11 @@ import { readEarlierEntries } from "./earlier-entries.ts";
 
 type Learned = readonly { address: string; ttl: number }[];
 
+/** More than any policy names; what a proxy that lies says beyond that is not kept. */
+const MAX_PINS = 1000;
+/** So many openings are held before those whose life is over are looked for. */
+const MIN_SWEEP = 10_000;
+
 export type KernelPolicyInput = {
   backend: "ipset" | "nft";
   hosts: KnownNames;
@@ -29,6 +34,9 @@ export class KernelPolicy {
   private pinCount = 0;
   /** The elements of the learned set, by `ADDRESS PORT`. */
   private open = new Map<string, Opening>();
+  private sweepAt = MIN_SWEEP;
+  /** What the kernel may hold although it could not say so, until its program is back. */
+  private doubtful: readonly Opening[] = [];
   private literals: readonly Target[] = [];
 
   constructor(input: KernelPolicyInput) {
@@ -72,7 +80,7 @@ export class KernelPolicy {
   async pin(box: BoxPolicy, name: string, addresses: readonly string[]): Promise<{ ok: boolean; detail: string }> {
     if (!box.privateNames.includes(name)) {
       // The policy that names it may be on its way into force; it counts then.
-      if (box.private.every((entry) => entry.name !== name)) this.keepPin(name, addresses);
+      if (box.private.every((entry) => entry.name !== name) && !this.keepPin(name, addresses)) return { ok: false, detail: "too many names are pinned" };
       return { ok: true, detail: "" };
     }
     const refused = addresses.filter((text) => {
@@ -80,7 +88,7 @@ export class KernelPolicy {
       return !address.ok || portsFor(box, name, address.value).length === 0;
     });
     if (refused.length > 0) return { ok: false, detail: `${name} may not lead to ${refused.join(", ")}` };
-    this.keepPin(name, addresses);
+    if (!this.keepPin(name, addresses)) return { ok: false, detail: "too many names are pinned" };
     const errors = await this.adopt(box);
     return { ok: errors.length === 0, detail: errors.join("; ") };
   }
@@ -101,13 +109,13 @@ export class KernelPolicy {
     const was = this.table.openings(before);
     const is = this.table.openings(next);
     const kept = [...literals, ...[...is.values()].map(toTarget)];
-    const gone: Target[] = removed === "cut" ? [...this.literals, ...[...was.values()].map(toTarget)] : [];
+    const gone: Target[] = removed === "cut" ? [...this.literals, ...[...was.values(), ...this.open.values()].map(toTarget)] : [];
     const old = this.literals;
     const errors = await this.swapLiterals(literals);
     if (errors.length > 0) return errors;
     const closed = [...this.open].filter(([key]) => !is.has(key));
     const changes: SetChange[] = [
-      ...closed.map(([, { address, port }]): SetChange => ({ op: "delete", set: "learned", range: address.text, port })),
+      ...closed.map(([, opening]) => renderDelete(opening)),
       ...this.cuts.release(kept),
       ...this.cuts.add(distinct(gone, kept), kept),
       ...[...is].filter(([key, { until }]) => until > now && !this.open.has(key)).map(([, opening]) => renderAdd(opening, now)),
@@ -136,9 +144,11 @@ export class KernelPolicy {
     return this.table.count(performance.now());
   }
 
-  private keepPin(name: string, addresses: readonly string[]): void {
+  private keepPin(name: string, addresses: readonly string[]): boolean {
+    if (this.pins.size >= MAX_PINS && !this.pins.has(name)) return false;
     this.pins.set(name, addresses);
     this.pinCount += 1;
+    return true;
   }
 
   /** Pins that came while a policy was on its way into force belong to it. */
@@ -156,13 +166,29 @@ export class KernelPolicy {
     const errors = await this.sets.change([...longer.map((opening) => renderAdd(opening, now)), ...released]);
     if (errors.length > 0) {
       const full = errors.find((sentence) => /full/i.test(sentence));
+      // Told once: whoever fills the set could fill the log with it.
+      if (full !== undefined && this.trouble === undefined) this.input.onFull(full);
       this.trouble = `the kernel takes no more addresses: ${errors[0] ?? ""}`;
-      if (full !== undefined) this.input.onFull(full);
+      await this.takeBack(longer);
       return errors;
     }
     this.trouble = undefined;
     for (const opening of longer) this.open.set(keyOf(opening.address.text, opening.port), opening);
+    if (this.open.size > this.sweepAt) {
+      this.open = new Map([...this.open].filter(([, { until }]) => until > now));
+      this.sweepAt = Math.max(MIN_SWEEP, 2 * this.open.size);
+    }
     return [];
+  }
+
+  /** Closes what was opened of an answer that could not be opened whole: no policy to come would know of it. */
+  private async takeBack(openings: readonly Opening[]): Promise<void> {
+    const isOpen = ({ address, port }: Opening): boolean => this.open.has(keyOf(address.text, port));
+    const unknown = openings.filter((opening) => !isOpen(opening));
+    const errors = await this.sets.change(unknown.map(renderDelete));
+    if (errors.length > 0) this.doubtful = [...this.doubtful, ...unknown];
+    // Meanwhile another name may have led there.
+    await this.sets.change(unknown.filter(isOpen).map((opening) => renderAdd(opening, performance.now())));
   }
 
   private async swapLiterals(literals: readonly Target[]): Promise<string[]> {
@@ -176,8 +202,16 @@ export class KernelPolicy {
   private async refill(): Promise<void> {
     const now = performance.now();
     this.open = new Map([...this.open].filter(([, { until }]) => until > now));
-    await this.sets.change([...this.open.values()].map((opening) => renderAdd(opening, now)));
+    const { doubtful } = this;
+    this.doubtful = [];
+    const errors = await this.sets.change([...doubtful.map(renderDelete), ...[...this.open.values()].map((opening) => renderAdd(opening, now))]);
+    if (errors.length > 0) this.doubtful = [...doubtful, ...this.doubtful];
+    else this.trouble = undefined;
   }
+}
+
+function renderDelete({ address, port }: Opening): SetChange {
+  return { op: "delete", set: "learned", range: address.text, port };
 }
 
 function renderAdd({ address, port, until }: Opening, now: number): SetChange {

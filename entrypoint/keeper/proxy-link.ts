@@ -17,6 +17,9 @@ export type ProxyLinkInput = {
 const MAX_LINE = 1024 * 1024;
 /** Records that wait while there is no proxy to write them. */
 const MAX_RECORDS = 1000;
+/** A proxy is read no further while so many of its questions have no answer, or so many bytes for it are not read: it shall not grow this process. */
+const MAX_UNANSWERED = 32;
+const MAX_UNREAD_BYTES = 1024 * 1024;
 
 /** The keeper's end of the connection to the proxy, of whom there is one at a time; a newer one takes the place of an older. */
 export class ProxyLink {
@@ -30,6 +33,8 @@ export class ProxyLink {
   private socket: Socket | undefined;
   private came = false;
   private records: DecisionEntry[] = [];
+  /** Questions of the present proxy that have no answer yet. */
+  private unanswered = 0;
 
   constructor(input: ProxyLinkInput) {
     this.input = input;
@@ -49,7 +54,8 @@ export class ProxyLink {
   }
 
   record(entry: DecisionEntry): void {
-    if (this.socket === undefined) {
+    const { socket } = this;
+    if (socket === undefined || socket.writableLength > MAX_UNREAD_BYTES) {
       if (this.records.length < MAX_RECORDS) this.records.push(entry);
     } else this.send({ op: "record", entry });
   }
@@ -65,6 +71,12 @@ export class ProxyLink {
       this.confirmed = undefined;
       this.input.onChange();
     });
+    this.unanswered = 0;
+    socket.on("drain", () => {
+      if (this.socket !== socket) return;
+      this.sendRecords();
+      this.bound(socket);
+    });
     readJsonLines(socket, MAX_LINE, (message) => this.read(socket, message));
     this.send(this.input.current());
     if (this.came) {
@@ -72,10 +84,37 @@ export class ProxyLink {
       this.record({ kind: "event", event: "proxy-restarted", detail: `the resolver was started again, ${this.restarts} times so far`, added: [], removed: [] });
     }
     this.came = true;
+    this.sendRecords();
+    this.input.onChange();
+  }
+
+  private sendRecords(): void {
     const { records } = this;
     this.records = [];
     for (const entry of records) this.record(entry);
-    this.input.onChange();
+  }
+
+  /** Reads on, or not for now. */
+  private bound(socket: Socket): void {
+    if (this.unanswered >= MAX_UNANSWERED || socket.writableLength > MAX_UNREAD_BYTES) socket.pause();
+    else socket.resume();
+  }
+
+  private answer(socket: Socket, question: ProxyQuestion): void {
+    const finish = (ok: boolean, detail: string): void => {
+      this.sendTo(socket, { op: "done", id: question.id, ok, detail });
+      if (this.socket !== socket) return;
+      this.unanswered -= 1;
+      this.bound(socket);
+      // Who waits for the pins of a policy looks again.
+      if (question.op === "pin") this.input.onChange();
+    };
+    this.unanswered += 1;
+    this.bound(socket);
+    void this.input.answer(question).then(
+      ({ ok, detail }) => finish(ok, detail),
+      (error: unknown) => finish(false, String(error)),
+    );
   }
 
   private read(socket: Socket, given: unknown): void {
@@ -86,10 +125,7 @@ export class ProxyLink {
     switch (message.op) {
       case "learn":
       case "pin":
-        void this.input.answer(message).then(
-          ({ ok, detail }) => this.sendTo(socket, { op: "done", id: message.id, ok, detail }),
-          (error: unknown) => this.sendTo(socket, { op: "done", id: message.id, ok: false, detail: String(error) }),
-        );
+        this.answer(socket, message);
         return;
       case "policy":
         this.confirmed = message;

@@ -14,6 +14,8 @@ type Waiting = { errors: string[]; resolve: (errors: string[]) => void };
 const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 const RESTART_MS = 100;
 const ANSWER_LIMIT_MS = 5000;
+/** Sentences kept of one batch: when a set is full there is one for each line. */
+const MAX_ERRORS = 5;
 
 /**
  * The long-lived `ipset` or `nft` of the keeper: spawning one for each answer would cost twenty times as much.
@@ -33,7 +35,7 @@ export class SetChild {
     this.start();
   }
 
-  /** Applies the lines in order and returns what went wrong, one sentence a line that failed; empty when all is in the kernel. */
+  /** Applies the lines in order and returns what went wrong, one sentence a line that failed, a few at most; empty when all is in the kernel. */
   apply(lines: readonly string[]): Promise<string[]> {
     const { child } = this;
     if (lines.length === 0) return Promise.resolve([]);
@@ -69,7 +71,7 @@ export class SetChild {
       if (this.dialect.acknowledgement.test(line)) {
         const done = this.waiting.shift();
         done?.resolve(done.errors);
-      } else if (line.trim() !== "") this.waiting[0]?.errors.push(line.trim());
+      } else if (line.trim() !== "" && (this.waiting[0]?.errors.length ?? MAX_ERRORS) < MAX_ERRORS) this.waiting[0]?.errors.push(line.trim());
     }
   }
 

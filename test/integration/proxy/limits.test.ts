@@ -24,7 +24,8 @@ describe("the resolver at its limits", () => {
     const dripping = setInterval(() => {
       for (const { socket } of slow) socket.write(frame.subarray(1, 2));
     }, 1000);
-    expect(await exchangeStream(resolver.port, [frame], 1)).toEqual([]);
+    // Closed at once, or reset when the question is there already.
+    expect(await exchangeStream(resolver.port, [frame], 1).catch(() => [])).toEqual([]);
     expect((await ask(resolver.port, NAME)).addresses).toEqual([GOOD]);
     await Promise.all(slow.map(({ closed }) => closed));
     clearInterval(dripping);
