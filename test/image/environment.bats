@@ -2,12 +2,33 @@
 load helpers
 
 setup_file() {
-  make_project "$BATS_FILE_TMPDIR/project"
-  mkdir bin
+  local topology boxes=()
+  export POISON=from-the-host FORWARDED="  of the host "
+  for topology in container sidecar; do
+    make_project_in "$topology" environment
+    lay_traps
+    # shellcheck disable=SC2016
+    firewalled "$topology" -e FORWARDED -e SECRET_IN_OPTION=tell-nobody-option -e $'LINES=one\ntwo' -e EMPTY= -- \
+      bash -c 'env -0 >environment; node -e 0; curl -s --resolve example.com:443:93.184.220.34 https://example.com/ >reached; touch up; timeout 30 sh -c "until [ -e inspected ]; do sleep 0.1; done"' 2>log </dev/null 3>&- &
+    boxes+=($!)
+  done
+  for topology in container sidecar; do
+    make_project_in "$topology" environment
+    file_appears up
+    docker inspect $(containers_of) >inspected.json
+    docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' $(containers_of) >container-environment
+    touch inspected
+  done
+  wait "${boxes[@]}"
+  box --ignore-dot-env -- env -0 >environment-without 2>log-without </dev/null
+}
+
+# What must act on the agent alone: each leaves a trace with the capabilities of the process that it acted on.
+lay_traps() {
   local name
+  mkdir bin
   for name in iptables-restore ipset setpriv env sh; do printf '#!/bin/sh\necho "%s" >>"%s/traces"\n' "$name" "$PWD" >"bin/$name"; done
   chmod +x bin/*
-  # Each leaves a trace with the capabilities of the process that it acted on.
   echo "require('node:fs').appendFileSync('$PWD/traces', 'node ' + /CapEff.*/.exec(require('node:fs').readFileSync('/proc/self/status', 'utf8'))[0] + '\n')" >trace.cjs
   echo "echo bash \$(grep CapEff /proc/self/status) >>'$PWD/traces'" >trace.sh
   cat >.env <<ENV
@@ -21,40 +42,35 @@ AGENTBOX_LOG=json
 PLAIN="from the file"
 SECRET_IN_FILE=tell-nobody-file
 ENV
-  export POISON=from-the-host FORWARDED="  of the host "
-  # shellcheck disable=SC2016
-  box -e FORWARDED -e SECRET_IN_OPTION=tell-nobody-option -e $'LINES=one\ntwo' -e EMPTY= -- \
-    bash -c 'env -0 >environment; node -e 0; curl -s https://example.com/ >reached; touch up; timeout 20 sh -c "until [ -e inspected ]; do sleep 0.1; done"' 2>log 3>&- &
-  file_appears up
-  docker inspect $(containers_of) >inspected.json
-  docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' $(containers_of) >container-environment
-  touch inspected
-  wait %1
-  box --ignore-dot-env -- env -0 >environment-without 2>log-without
 }
 
 teardown_file() { end_background; }
 
-setup() { cd "$BATS_FILE_TMPDIR/project"; }
+setup() { enter sidecar; }
+
+enter() { cd "$USERS/projects-1000/$1-environment" || return; }
 
 # The value of a variable of the agent.
 variable() {
   grep -z "^$2=" "$1" | tr -d '\0' | sed "1s/^$2=//"
 }
 
-@test "case 39: NODE_OPTIONS, LD_PRELOAD, BASH_ENV and PATH of .env act on the agent and on nothing before it" {
+acts_on_the_agent_alone() {
+  enter "$1"
   # The control: they do act where they are meant to, each once.
   assert_equal "$(sort traces)" $'bash CapEff: 0000000000000000\nnode CapEff:\t0000000000000000'
 }
 
-@test "case 39: LD_PRELOAD of .env reaches no program before the agent" {
+preloads_nothing_before() {
+  enter "$1"
   # ld.so says once for each program that the library is missing: bash, and what the command starts.
   local first
   first=$(grep -n -m1 'LD_PRELOAD' log | cut -d: -f1)
-  [ "$first" -gt "$(grep -n 'everything else is refused; verified' log | cut -d: -f1)" ]
+  [ "$first" -gt "$(grep -n '; verified' log | tail -1 | cut -d: -f1)" ]
 }
 
-@test "case 39: AGENTBOX_FIREWALL=0 and PATH in .env are ignored with a notice, and the firewall holds" {
+ignores_switches() {
+  enter "$1"
   assert_contains "$(cat log)" "ignored in \"$PWD/.env\": PATH, AGENTBOX_FIREWALL, AGENTBOX_LOG"
   assert_contains "$(cat log)" "everything else is refused; verified"
   assert_equal "$(cat reached)" ""
@@ -63,25 +79,16 @@ variable() {
   refute_contains "$(variable environment PATH)" "$PWD"
 }
 
-@test "case 39: other variables of .env reach the agent, and none with --ignore-dot-env" {
-  assert_equal "$(variable environment PLAIN)" "from the file"
-  assert_equal "$(variable environment-without PLAIN)" ""
-  assert_equal "$(variable environment-without NODE_OPTIONS)" ""
-}
-
-@test "case 39: nothing of the host's environment leaks in unless it is named" {
+leaks_nothing() {
+  enter "$1"
   refute_contains "$(tr '\0' '\n' <environment)" "from-the-host"
   assert_equal "$(variable environment FORWARDED)" "  of the host "
   assert_equal "$(variable environment LAB_NETWORK)" ""
   assert_equal "$(variable environment HOME)" "/home/agent"
 }
 
-@test "case 33: a value of -e may be empty or have several lines" {
-  assert_equal "$(variable environment LINES)" $'one\ntwo'
-  grep -qz '^EMPTY=$' environment
-}
-
-@test "case 39: the container itself has none of the agent's variables" {
+containers_have_none() {
+  enter "$1"
   local names
   names=$(cut -d= -f1 container-environment | grep . | sort -u | tr '\n' ' ')
   assert_equal "$names" "AGENTBOX_FIREWALL DEBIAN_FRONTEND PATH "
@@ -90,8 +97,27 @@ variable() {
   refute_contains "$(cat inspected.json)" "from-the-host"
 }
 
+for topology in container sidecar; do
+  bats_test_function --description "case 39 ($topology): NODE_OPTIONS, LD_PRELOAD, BASH_ENV and PATH of .env act on the agent and on nothing before it" -- acts_on_the_agent_alone "$topology"
+  bats_test_function --description "case 39 ($topology): LD_PRELOAD of .env reaches no program before the agent" -- preloads_nothing_before "$topology"
+  bats_test_function --description "case 39 ($topology): AGENTBOX_FIREWALL=0 and PATH in .env are ignored with a notice, and the firewall holds" -- ignores_switches "$topology"
+  bats_test_function --description "case 39 ($topology): nothing of the host's environment leaks in unless it is named" -- leaks_nothing "$topology"
+  bats_test_function --description "case 39 ($topology): the containers themselves have none of the agent's variables" -- containers_have_none "$topology"
+done
+
+@test "case 39: other variables of .env reach the agent, and none with --ignore-dot-env" {
+  assert_equal "$(variable environment PLAIN)" "from the file"
+  assert_equal "$(variable environment-without PLAIN)" ""
+  assert_equal "$(variable environment-without NODE_OPTIONS)" ""
+}
+
+@test "case 33: a value of -e may be empty or have several lines" {
+  assert_equal "$(variable environment LINES)" $'one\ntwo'
+  grep -qz '^EMPTY=$' environment
+}
+
 @test "case 39: secrets are not in what a start says" {
-  refute_contains "$(cat log log-without)" "tell-nobody"
+  refute_contains "$(cat log log-without ../container-environment/log)" "tell-nobody"
 }
 
 @test "case 39: a variable that the caller does not have is refused by name" {

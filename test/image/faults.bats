@@ -197,8 +197,8 @@ other_version() {
   SPEC=$PWD/other.json fails_with 78 "run agentbox --rebuild"
 }
 for role in box holder agent; do
-  bats_test_function --description "case 4: a $role with the firewall on in one place and off in the other is refused with 70" -- on_and_off "$role"
-  bats_test_function --description "case 8: a specification of another version for a $role is refused with 78" -- other_version "$role"
+  bats_test_function --description "case 4 ($role): a start with the firewall on in one place and off in the other is refused with 70" -- on_and_off "$role"
+  bats_test_function --description "case 8 ($role): a specification of another version is refused with 78" -- other_version "$role"
 done
 
 foreign_network() {
