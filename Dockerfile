@@ -50,13 +50,12 @@ RUN install -d -m 0710 -o 64991 -g 64990 /var/lib/agentbox-keeper \
 COPY entrypoint.mjs entrypoint-main.mjs keeper.mjs keeper-main.mjs proxy.mjs control.mjs /usr/local/lib/agentbox/
 COPY allowlists/ /usr/local/share/agentbox/allowlists/
 # The compile cache is made now, by root, and only read afterwards; no program in a box keeps a setuid bit.
-# The proxy, called without options, says how it is used and ends with 64.
-RUN node /usr/local/lib/agentbox/entrypoint.mjs --warm-cache \
- && node /usr/local/lib/agentbox/keeper.mjs --warm-cache \
- && { NODE_COMPILE_CACHE=/usr/local/lib/agentbox/cache node /usr/local/lib/agentbox/proxy.mjs || [ $? -eq 64 ]; } \
+# Keeper and proxy write theirs under their own uids, which Node puts into its name.
+RUN install -d -m 1777 /usr/local/lib/agentbox/cache \
+ && node --disable-sigusr1 /usr/local/lib/agentbox/entrypoint.mjs --warm-cache \
  && find / -xdev -type f -perm /6000 -exec chmod a-s '{}' + \
  && chown -R root:root /usr/local/lib/agentbox /usr/local/share/agentbox \
- && chmod -R a+rX,go-w /usr/local/lib/agentbox /usr/local/share/agentbox
+ && chmod -R a+rX,go-w,-t /usr/local/lib/agentbox /usr/local/share/agentbox
 
 ENV DEBIAN_FRONTEND=
 USER 0:0

@@ -11,6 +11,8 @@ import { linkLogins } from "./login.ts";
 
 const STDERR = 2;
 
+export { warmProgramCaches } from "./program-cache.ts";
+
 /** The entrypoint of a box: firewall, then the agent in this very process. Ends the process on failure. */
 export async function main(): Promise<void> {
   // Whatever ends this process without a word must not look like the agent's own end.

@@ -7,9 +7,11 @@ import { FirewallError } from "../policy/errors.ts";
 import { dropPrivileges, type Ids } from "../policy/privileges.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
 
-const PROGRAMS = import.meta.dirname;
+export const PROGRAMS = import.meta.dirname;
+/** Lies on the read-only root file system and belongs to root. */
+export const PROGRAM_CACHE = `${PROGRAMS}/cache`;
 /** Options of Node for the programs of a box. */
-const NODE_OPTIONS = ["--disable-sigusr1"];
+export const NODE_OPTIONS: readonly string[] = ["--disable-sigusr1"];
 /** Every box has a resolver of its own: a small heap that grows slowly costs it few percent of its speed. */
 export const RESOLVER_NODE_OPTIONS: readonly string[] = [...NODE_OPTIONS, "--max-semi-space-size=1", "--initial-heap-size=12", "--heap-growing-percent=30", "--v8-pool-size=1", "--expose-gc"];
 const DNS_PORT = 53;
@@ -72,7 +74,7 @@ function startProxy(sockets: readonly Listener[]): void {
   const loop = ["/bin/sh", "-c", RESTART_LOOP, "agentbox-resolver", ...program];
   const child = spawn("/usr/bin/setsid", ["--fork", ...dropPrivileges(PROXY_IDS), ...loop], {
     cwd: "/",
-    env: { NODE_COMPILE_CACHE: `${PROGRAMS}/cache` },
+    env: { NODE_COMPILE_CACHE: PROGRAM_CACHE },
     stdio: ["ignore", "ignore", "ignore", ...sockets.map(({ fd }) => fd)],
   });
   child.once("error", () => undefined);

@@ -28,7 +28,7 @@ const RESOLVER_DELAY_MS = 20;
 const MIN_ROUNDS = 15;
 const ALLOWLISTS = "/usr/local/share/agentbox/allowlists";
 
-type Options = { image: string; rounds: number; json: string };
+type Options = { image: string; rounds: number; json: string; reference: boolean };
 
 async function main(argv: readonly string[]): Promise<void> {
   const options = readOptions(argv);
@@ -36,7 +36,7 @@ async function main(argv: readonly string[]): Promise<void> {
   try {
     await using lab = await startDockerLab({ image: options.image });
     await lab.control.setDns({ "*": { delayMs: RESOLVER_DELAY_MS } });
-    const cases = makeCases(lab, directory, options.image);
+    const cases = makeCases(lab, directory, options);
     const samples = await measureInterleaved(cases, options.rounds);
     report(options, new Map([...samples].map(([name, values]) => [name, summarize(values)])));
   } finally {
@@ -47,25 +47,28 @@ async function main(argv: readonly string[]): Promise<void> {
 function readOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],
+    allowNegative: true,
     options: {
       image: { type: "string" },
       rounds: { type: "string", default: String(MIN_ROUNDS) },
+      /** The reference takes minutes a round. */
+      reference: { type: "boolean", default: true },
       json: { type: "string", default: join(import.meta.dirname, "../build/bench-startup.json") },
     },
   });
   if (values.image === undefined) {
     throw new UsageError({ what: "--image is missing", expected: "an image of AgentBox that trusts the lab's CA", fix: "npm run quickstart prints one" });
   }
-  return { image: values.image, rounds: Number(values.rounds), json: values.json };
+  return { image: values.image, rounds: Number(values.rounds), json: values.json, reference: values.reference };
 }
 
-function makeCases(lab: DockerLab, directory: string, image: string): Case[] {
+function makeCases(lab: DockerLab, directory: string, { image, reference }: Options): Case[] {
   writeFileSync(join(directory, "seccomp.json"), JSON.stringify(buildSeccompProfile()));
   const box = (size: number, firewall: boolean): string[] => makeBoxArgv({ lab, directory, image, size, firewall });
   return [
     { name: "firewall off", run: () => timeRun(box(60, false)) },
     ...SIZES.map((size): Case => ({ name: `firewall on, ${size} names`, run: () => timeRun(box(size, true)) })),
-    ...REFERENCE_SIZES.map((size): Case => ({ name: `shell reference, ${size} names`, run: () => timeRun(makeReferenceArgv({ lab, directory, image, size })) })),
+    ...(reference ? REFERENCE_SIZES : []).map((size): Case => ({ name: `shell reference, ${size} names`, run: () => timeRun(makeReferenceArgv({ lab, directory, image, size })) })),
   ];
 }
 
@@ -161,12 +164,12 @@ async function timeRun(argv: readonly string[]): Promise<number> {
   return performance.now() - started;
 }
 
-function report({ rounds, json }: Options, summaries: ReadonlyMap<string, Summary>): void {
+function report({ rounds, json, reference }: Options, summaries: ReadonlyMap<string, Summary>): void {
   const off = summaries.get("firewall off")?.median ?? Number.NaN;
   const added = (name: string): number => (summaries.get(name)?.median ?? Number.NaN) - off;
   const rows = [...summaries].map(([name, { q1, median, q3 }]) => [name, ...[median, q1, q3, median - off].map((ms) => ms.toFixed(0))]);
   process.stdout.write(`${renderTable([["case", "median ms", "q1", "q3", "added ms"], ...rows])}\n\n`);
-  const ratios = REFERENCE_SIZES.map((size) => ({ size, ratio: added(`shell reference, ${size} names`) / added(`firewall on, ${size} names`) }));
+  const ratios = (reference ? REFERENCE_SIZES : []).map((size) => ({ size, ratio: added(`shell reference, ${size} names`) / added(`firewall on, ${size} names`) }));
   for (const { size, ratio } of ratios) process.stdout.write(`${size} names: the shell reference adds ${ratio.toFixed(1)} times as much\n`);
   mkdirSync(dirname(json), { recursive: true });
   const document = { benchmark: "startup", node: process.version, cpu: cpus()[0]?.model ?? "unknown", rounds, resolverDelayMs: RESOLVER_DELAY_MS, cases: Object.fromEntries(summaries), ratios };
