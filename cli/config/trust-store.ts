@@ -20,6 +20,11 @@ const FILE = "trust.json";
 /** The texts of many projects are in it. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
+/** Where it is remembered what owners agreed to. */
+export function findTrustStore(agentboxHome: string): string {
+  return join(agentboxHome, FILE);
+}
+
 /** The hash over the contents of a project's files, their names included. */
 export function hashFiles(files: readonly Pick<ConfigText, "name" | "text">[]): string {
   const pairs = files.map(({ name, text }) => [name, text]);
@@ -39,11 +44,11 @@ export async function writeTrusted(agentboxHome: string, project: string, files:
   const kept = Object.entries(projects).filter(([path]) => path !== project);
   await makePrivateDirectory(agentboxHome);
   const store = { version: 1, projects: Object.fromEntries([...kept, [project, entry]]) };
-  await writeWhole(join(agentboxHome, FILE), `${JSON.stringify(store, undefined, 1)}\n`, 0o600);
+  await writeWhole(findTrustStore(agentboxHome), `${JSON.stringify(store, undefined, 1)}\n`, 0o600);
 }
 
 function readStore(agentboxHome: string): z.infer<typeof trustSchema> {
-  const file = join(agentboxHome, FILE);
+  const file = findTrustStore(agentboxHome);
   const found = readPlainFile(file, MAX_BYTES);
   if ("flaw" in found) {
     if (found.flaw === "missing") return { version: 1, projects: {} };

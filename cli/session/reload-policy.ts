@@ -3,6 +3,7 @@ import { withPolicyLock } from "../config/exclusive.ts";
 import { readOverlay } from "../config/overlay.ts";
 import { readConfig, type SessionConfig } from "../config/read-config.ts";
 import { requireTrust } from "../config/trust.ts";
+import { findTrustStore } from "../config/trust-store.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "./allowlist.ts";
 import { sendControl } from "./control.ts";
@@ -22,7 +23,8 @@ export function followConfig(reloading: Reloading): () => Promise<void> {
   if (!network.firewall || network.mode === "none") return async () => {};
   let { config } = request;
   return watchConfig({
-    list: () => config.watched,
+    // A file that was refused is taken once its owner agrees to it.
+    list: () => [...config.watched, findTrustStore(reloading.host.agentboxHome)],
     reload: async () => {
       config = await withPolicyLock(reloading.host.agentboxHome, async () => await reloadPolicy(reloading));
     },
