@@ -32,6 +32,8 @@ const ATTEMPTS: readonly Attempt[] = [
 
 const ROOT = join(import.meta.dirname, "..");
 const AGENTBOX = join(ROOT, "agentbox");
+/** Which wall gives which answer. */
+const WALLS: Readonly<Record<string, string>> = { ENOTFOUND: "DNS wall", ECONNREFUSED: "address wall", EPERM: "address wall" };
 const outcomesSchema = z.array(z.object({ target: z.string(), outcome: z.string(), ms: z.number() }));
 type Outcomes = ReadonlyMap<string, { outcome: string; ms: number }>;
 
@@ -67,14 +69,14 @@ function report(off: Outcomes, on: Outcomes): boolean {
     const control = off.get(attempt.target)?.outcome ?? "not tried";
     const { outcome, ms } = on.get(attempt.target) ?? { outcome: "not tried", ms: 0 };
     // A time-out would be neither: only an answer counts.
-    const right = control === "connected" && (attempt.allowed ? outcome === "connected" : ["ECONNREFUSED", "EPERM"].includes(outcome));
+    const right = control === "connected" && (attempt.allowed ? outcome === "connected" : outcome in WALLS);
     return { attempt, control, outcome, ms, right };
   });
   const rows = judged.map(({ attempt, control, outcome, ms, right }) => [
     attempt.what,
     control === "connected" ? "reached" : control,
     outcome === "connected" ? "reached" : "refused",
-    outcome === "connected" ? "-" : "address wall",
+    WALLS[outcome] ?? "-",
     String(ms),
     right ? "as it should be" : `WRONG (${outcome})`,
   ]);
@@ -83,7 +85,7 @@ function report(off: Outcomes, on: Outcomes): boolean {
   const right = judged.every((row) => row.right);
   process.stdout.write(
     right
-      ? `AgentBox works here. In a project of yours:\n\n  AGENTBOX_FIREWALL=1 ${AGENTBOX}\n\nTo type only "agentbox": (cd ${ROOT} && npm link)\n`
+      ? `AgentBox works here. In a project of yours:\n\n  ${AGENTBOX} setup\n\nTo type only "agentbox": (cd ${ROOT} && npm link)\n`
       : "Something is not as it should be; agentbox doctor tells more.\n",
   );
   return right;
