@@ -1,11 +1,11 @@
-import { statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { ConfigError } from "../../policy/errors.ts";
+import { basename, dirname, join } from "node:path";
 import type { Host } from "../host.ts";
-import { writeWhole } from "../session/home.ts";
-import { readPathFact } from "../workspace/path-fact.ts";
+import { writeWhole } from "../session/whole-file.ts";
+import { errorCode } from "../workspace/path-fact.ts";
 import { type ConfigText, readConfigText } from "./config-text.ts";
+import { withHeldDirectory } from "./held-directory.ts";
 import { CONFIG_FILE, readConfig, type SessionConfig, USER_CONFIG_NAME } from "./read-config.ts";
 import { judgeTrust } from "./trust.ts";
 import { writeTrusted } from "./trust-store.ts";
@@ -49,14 +49,32 @@ export function describeConfigFile({ agentboxHome }: Pick<Host, "agentboxHome">,
   return { name: CONFIG_FILE, path: join(projectPath, CONFIG_FILE), within: dirname(join(projectPath, CONFIG_FILE)) };
 }
 
-/** Writes a configuration file, whole or not at all, with the mode it had; never through a link in its place or above it. */
-export async function writeConfigFile({ name, path, within }: ConfigFile, text: string): Promise<void> {
+/**
+ * Writes a configuration file, whole or not at all, with the mode it had. The project's is never written through a
+ * link, in its place or anywhere above it: a box of a parent directory can exchange what lies above.
+ */
+export async function writeConfigFile(file: ConfigFile, text: string): Promise<void> {
+  const { name, path, within } = file;
   const directory = dirname(path);
-  // The user's own directory may lie wherever the user put it.
-  if (within !== undefined && readPathFact(directory).kind === "link") throw new ConfigError({ what: `${directory} is a link`, expected: "a directory", fix: "replace the link by what it leads to", place: { file: name } });
-  await mkdir(directory, { recursive: true });
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o644;
-  await writeWhole(path, text, mode & 0o777);
+  if (within === undefined) {
+    // The user's own directory may lie wherever the user put it.
+    await mkdir(directory, { recursive: true });
+    return await replaceFile(path, text);
+  }
+  await withHeldDirectory({ directory: dirname(within), name }, async (held) => await makeDirectory(join(held, basename(within))));
+  await withHeldDirectory({ directory: within, name }, async (held) => await replaceFile(join(held, basename(path)), text));
+}
+
+/** What stands there already is judged when it is opened. */
+async function makeDirectory(directory: string): Promise<void> {
+  await mkdir(directory).catch((error: unknown) => {
+    if (errorCode(error) !== "EEXIST") throw error;
+  });
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  await writeWhole(path, text, found?.isFile() === true ? { exact: found.mode & 0o777 } : 0o644);
 }
 
 function findTarget(host: Host, { projectPath, ofProject, source }: SessionConfig): ConfigFile {

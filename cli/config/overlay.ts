@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../../policy/errors.ts";
-import { writeWhole } from "../session/home.ts";
+import { writeWhole } from "../session/whole-file.ts";
 import { readPlainFile } from "../workspace/plain-file.ts";
 
 const word = z.strictObject({ text: z.string(), until: z.int().optional() });

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../../policy/errors.ts";
-import { makePrivateDirectory, writeWhole } from "../session/home.ts";
+import { makePrivateDirectory } from "../session/home.ts";
+import { writeWhole } from "../session/whole-file.ts";
 import { readPlainFile } from "../workspace/plain-file.ts";
 import type { ConfigText } from "./config-text.ts";
 

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { ConfigError } from "../../policy/errors.ts";
 import type { ImageWish } from "../args.ts";
 import type { AgentWord } from "../args-values.ts";
-import { makePrivateDirectory, writeWhole } from "../session/home.ts";
+import { makePrivateDirectory } from "../session/home.ts";
+import { writeWhole } from "../session/whole-file.ts";
 
 /** The base that the image is built on unless another one is asked for. */
 export const defaultBase = "node:24-bookworm-slim";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { readBoxFile } from "../engine/probe.ts";
 import type { Engine } from "../engine/engine.ts";
 import { parseBoxResolvers, requireUpstreams } from "./host-resolvers.ts";
-import { writeWhole } from "./home.ts";
+import { writeWhole } from "./whole-file.ts";
 
 /** By kind and version of the engine: its machine, and what it writes into boxes, changes with these only. */
 const cacheSchema = z.record(z.string(), z.array(z.ipv4().or(z.ipv6())).min(1));

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { ConfigError } from "../../policy/errors.ts";
 
@@ -33,11 +33,4 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
 
 function refuseDirectory(directory: string, why: string): ConfigError {
   return new ConfigError({ what: `agentbox cannot keep its state here (${why})`, expected: "a directory that you may write", fix: "move away what is there, or correct its permissions", place: { file: directory } });
-}
-
-/** Writes a file whole or not at all, so that a reader never sees half of it. */
-export async function writeWhole(file: string, content: string, mode: number): Promise<void> {
-  const draft = `${file}.${process.pid}.new`;
-  await writeFile(draft, content, { mode });
-  await rename(draft, file);
 }

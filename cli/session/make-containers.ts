@@ -3,7 +3,7 @@ import { createContainer, startContainer } from "../engine/containers.ts";
 import type { Engine } from "../engine/engine.ts";
 import { buildSeccompProfile } from "../engine/seccomp-profile.ts";
 import type { Screen } from "../ui/screen.ts";
-import { writeWhole } from "./home.ts";
+import { writeWhole } from "./whole-file.ts";
 import { awaitReady } from "./launch.ts";
 import type { BoxContainers, ContainerPart } from "./plan-containers.ts";
 import type { Session } from "./session.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { TOPOLOGIES } from "../../policy/config-schema.ts";
 import { engineKinds } from "../engine/engine.ts";
-import { writeWhole } from "./home.ts";
+import { writeWhole } from "./whole-file.ts";
 import { ownerSchema } from "./owner.ts";
 
 /** What a session writes down before it makes anything, so that another start can remove it all, and what is known of it afterwards. */

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { writeWhole } from "./home.ts";
+import { writeWhole } from "./whole-file.ts";
 
 const statusSchema = z.strictObject({
   version: z.literal(1),

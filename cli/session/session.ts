@@ -6,6 +6,7 @@ import { makePrivateDirectory } from "./home.ts";
 import { describeSelf } from "./owner.ts";
 import { findSessions, readRecord, type SessionRecord, writeRecord } from "./session-record.ts";
 import { describeVisible, type VisibleDirectory } from "./visible-directory.ts";
+import { DRAFT_SUFFIX } from "./whole-file.ts";
 
 export type Session = {
   record: SessionRecord;
@@ -67,7 +68,7 @@ export async function closeSession({ directory, record }: { directory: string; r
 
 async function removeFleeting(directory: string): Promise<void> {
   // A session that was killed while it wrote has left drafts.
-  const drafts = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith(".new"));
+  const drafts = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith(DRAFT_SUFFIX));
   for (const name of [...drafts, ...fleeting]) await rm(path.join(directory, name), { recursive: true, force: true });
 }
 

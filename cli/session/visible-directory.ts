@@ -1,7 +1,8 @@
-import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { BOX_SPEC_PATH, type BoxSpec, LAUNCH_DIR, POLICY_JSON_PATH, POLICY_TEXT_PATH, PROGRESS_FILE, RESOLVER_ADDRESSES } from "../../policy/box-spec.ts";
 import type { Mount } from "../mount.ts";
+import { writeWhole } from "./whole-file.ts";
 
 /** The one directory of the host that a container of a session sees, read-only, as /run/agentbox. */
 export type VisibleDirectory = {
@@ -56,11 +57,7 @@ export async function writePolicyTexts(directory: string, { json, text }: Policy
 
 /** Whole or not at all. Root in the box may not read the files of others, so others may; the directories above keep the host's users out. */
 async function writeShared(directory: string, name: string, content: string): Promise<void> {
-  const file = path.join(directory, path.basename(name));
-  const draft = `${file}.${process.pid}.new`;
-  await writeFile(draft, content, { mode: 0o644 });
-  await chmod(draft, 0o644);
-  await rename(draft, file);
+  await writeWhole(path.join(directory, path.basename(name)), content, { exact: 0o644 });
 }
 
 async function makeShared(directory: string, mode: number): Promise<void> {
