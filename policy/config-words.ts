@@ -87,10 +87,12 @@ export const plainText = judgedString((text) => {
 /** A variable's value. It is never part of a message. */
 export const variableValue = judgedString((text) => (text.includes("\0") ? refused("the value holds a NUL character", "a text without it") : parsed(text)));
 
-/** A path below the project, `..` and all other ways out of it refused. */
+/** A path below the project, `..` and all other ways out of it refused. The configuration itself is never the agent's to write. */
 export const workspacePath = judgedString((text) => {
-  const steps = text.split("/");
-  const below = text !== "" && !text.startsWith("/") && !/\p{Cc}/u.test(text) && !steps.includes("..") && steps.some((step) => step !== "" && step !== ".");
+  const steps = text.split("/").filter((step) => step !== "" && step !== ".");
+  // Some disks take .AgentBox for it.
+  if (steps.some((step) => step.toLowerCase() === ".agentbox")) return refused(`${quote(text)} would have the agent write the rules that hold for it`, "a path other than .agentbox", "take it out of writable");
+  const below = !text.startsWith("/") && !/\p{Cc}/u.test(text) && !steps.includes("..") && steps.length > 0;
   return below ? parsed(text) : refused(`${quote(text)} is not a path below the project`, "a relative path such as .vscode, without ..");
 });
 

@@ -17,8 +17,8 @@ type NamedFileQuery = {
   project: string;
   /** Directories that a box of this project may write. */
   writableRoots: readonly string[];
-  /** The directory in them that a box may not write; undefined where the user lifted that. */
-  readOnly: string | undefined;
+  /** The directory in them that no box may write. */
+  readOnly: string;
 };
 
 /**
@@ -29,7 +29,7 @@ type NamedFileQuery = {
 export function readNamedFile({ key, named, by, place, home, project, writableRoots, readOnly }: NamedFileQuery): ConfigText {
   const path = resolveParent(resolve(dirname(by.path), expandTilde(named, home)));
   const open = writableRoots.find((root) => isWithin(path, root));
-  if (open !== undefined && (readOnly === undefined || !isWithin(path, readOnly))) {
+  if (open !== undefined && !isWithin(path, readOnly)) {
     throw new ConfigError({
       what: `${key} ${quotePath(named)} lies in ${quotePath(open)}, which boxes may write`,
       expected: "a file that no box can change",

@@ -8,7 +8,7 @@ import type { Preset } from "../../policy/preset.ts";
 import { loadPublicSuffixTest } from "../../policy/wildcard-check.ts";
 import type { Host } from "../host.ts";
 import { expandTilde } from "../workspace/git-config.ts";
-import { isWithin, resolvePath } from "../workspace/path-fact.ts";
+import { resolvePath } from "../workspace/path-fact.ts";
 import { type ConfigText, readConfigText } from "./config-text.ts";
 import { readNamedFile } from "./named-file.ts";
 import type { Overlay } from "./overlay.ts";
@@ -90,11 +90,10 @@ type NamedFiles = { allowFile: ConfigText | undefined; caFile: ConfigText | unde
 
 /** What the files named say counts as part of the configuration: what they hold is trusted, watched and shown with it. */
 function readNamedFiles({ file, parsed }: ReadFile, { projectPath, addDirs, home, ofProject }: { projectPath: string; addDirs: readonly string[]; home: string; ofProject: boolean }): NamedFiles {
-  const { network, box, workspace, build } = parsed.config;
+  const { network, box, build } = parsed.config;
   const typed = (box?.add_dirs ?? []).map((directory) => resolve(projectPath, expandTilde(directory, home)));
   const added = typed.flatMap((directory) => resolvePath(directory) ?? []);
-  const lifted = (workspace?.writable ?? []).some((path) => isWithin(join(projectPath, ".agentbox"), resolve(projectPath, path)));
-  const rest = { by: file, home, project: projectPath, writableRoots: [projectPath, ...addDirs, ...added], readOnly: lifted ? undefined : join(projectPath, ".agentbox") };
+  const rest = { by: file, home, project: projectPath, writableRoots: [projectPath, ...addDirs, ...added], readOnly: join(projectPath, ".agentbox") };
   return {
     allowFile: network?.allow_file === undefined ? undefined : readNamedFile({ key: "allow_file", named: network.allow_file, place: parsed.placeOf(["network", "allow_file"]), ...rest }),
     // The user's own needs no trust, and is read where it is needed.

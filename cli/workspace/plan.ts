@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { ConfigError, UsageError, type Complaint } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import type { Mount } from "../mount.ts";
@@ -46,9 +46,8 @@ export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): Works
 
   const lifted = writable.map((path) => resolve(project.path, path));
   const paths = roots.map(({ path }) => path);
-  const guards = facts.roots.flatMap((root) => listRootGuards(root, paths)).filter(({ path }) => {
-    return paths.some((root) => isWithin(path, root)) && !lifted.some((one) => isWithin(path, one));
-  });
+  const known = facts.roots.flatMap((root) => listRootGuards(root, paths)).filter(({ path }) => paths.some((root) => isWithin(path, root)));
+  const guards = known.filter(({ path }) => isNeverLifted(path) || !lifted.some((one) => isWithin(path, one)));
   const refused = facts.roots.flatMap(({ git }) => (git.kind === "refused" && !lifted.includes(`${project.path}/.git`) ? [git.complaint] : []));
   const guarded = mergeGuards(guards.filter(isGuarded));
   const misfits = guards.filter((guard): guard is Misfit => !isGuarded(guard)).map(describeMisfit);
@@ -65,8 +64,20 @@ export function planWorkspace({ facts, yesSecrets, writable }: PlanQuery): Works
     held,
     created: guarded.filter(({ missing }) => missing).map(({ path }) => path),
     gitConfig: facts.roots.some(({ git }) => hidesWorktree(git, paths)) ? SPARE_WORKTREES : [],
-    notices: [...notices, ...listNotices(facts, project)],
+    notices: [...notices, ...listNotices(facts, project), ...listIdle(writable, project, known)],
   };
+}
+
+/** An agent that writes a configuration, be it of a project inside this one, writes its own rules. */
+function isNeverLifted(path: string): boolean {
+  return basename(path) === ".agentbox";
+}
+
+/** What is lifted by name and was writable anyway: most often a slip of the pen. */
+function listIdle(writable: readonly string[], project: Root, guards: readonly Guard[]): string[] {
+  const at = (path: string): string => resolve(project.path, path);
+  // A repository that is refused is lifted by its name, and has no guards.
+  return writable.filter((path) => at(path) !== `${project.path}/.git` && !guards.some((guard) => isWithin(guard.path, at(path)))).map((path) => `writable: ${quotePath(path)} lifts nothing, since nothing there is read-only as a whole`);
 }
 
 /** Lists the directories that the user named and those that their repositories need. */

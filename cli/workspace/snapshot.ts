@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, type BigIntStats } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { WorkspacePlan } from "./plan.ts";
 import { readPlainFile } from "./plain-file.ts";
 
@@ -17,7 +17,8 @@ export function takeSnapshot({ guarded, held, roots }: Pick<WorkspacePlan, "guar
   const holders = [...roots.map(({ path }) => path), ...held].filter((path) => watched.some((guard) => guard.path.startsWith(`${path}/`)));
   return [
     ...holders.map((path) => ({ path, identity: identify(path), digest: null })),
-    ...watched.map(({ path }) => ({ path, identity: identify(path), digest: digestPath(path) })),
+    // The configuration is the host's to change at any time, and trust looks at every change.
+    ...watched.map(({ path }) => ({ path, identity: identify(path), digest: basename(path) === ".agentbox" ? null : digestPath(path) })),
   ];
 }
 

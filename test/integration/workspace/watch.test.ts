@@ -77,6 +77,13 @@ test("work in the project and changes in place do not end it, but a change in pl
   expect(workspace.close()).toEqual([expect.stringContaining(".git/config")]);
 });
 
+test("a configuration that the host's user changed meanwhile is no surprise", async () => {
+  writeFileSync(join(project, ".agentbox/config.toml"), "[network]\n");
+  await waitForReason(300);
+  expect(reasons).toEqual([]);
+  expect(workspace.close()).toEqual([]);
+});
+
 test("a session in which nothing protected changed ends without a word", () => {
   expect(workspace.close()).toEqual([]);
 });

@@ -165,7 +165,6 @@ describe("allow_file", () => {
     { name: "in the project by way of a link to its directory", file: "../../link/hosts.txt" },
     { name: "in an added directory", file: "../../outside/hosts.txt", added: true },
     { name: "in a directory that the file itself adds", file: "../../outside/hosts.txt", more: '[box]\nadd_dirs = ["../outside"]\n' },
-    { name: "in .agentbox, when the file makes that writable", file: "hosts.txt", more: '[workspace]\nwritable = [".agentbox"]\n' },
   ])("is refused $name, with its line", async ({ file, added = false, more = "" }) => {
     symlinkSync(project, path.join(top, "link"));
     for (const directory of [project, outside, path.join(project, ".agentbox")]) writeFileSync(path.join(directory, "hosts.txt"), "evil.example.com\n");

@@ -129,6 +129,18 @@ test("what the user lifts is left out with everything below it, links too", () =
   expect(lines(mounts)).toEqual(["rw /w/p", "rw /w/p/.claude", "ro /w/p/.claude/settings.local.json"]);
 });
 
+test.each([".agentbox", ".", "/w/p/.agentbox", "sub"])("a configuration stays read-only, whatever is lifted: %s", (lifted) => {
+  const root = rootFacts("/w/p", { directories: [at("/w/p/.agentbox", "directory"), at("/w/p/sub/.agentbox", "directory"), at("/w/p/sub/.vscode", "directory")] });
+  const planned = planWorkspace({ facts: facts(root), yesSecrets: false, writable: [lifted, "sub/.vscode"] });
+  expect(lines(planned.mounts)).toEqual(expect.arrayContaining(["ro /w/p/.agentbox", "ro /w/p/sub/.agentbox"]));
+  expect(lines(planned.mounts)).not.toContain("ro /w/p/sub/.vscode");
+});
+
+test("a path that lifts nothing is named", () => {
+  const { notices } = planWorkspace({ facts: facts(rootFacts("/w/p")), yesSecrets: false, writable: ["src", ".vscode", ".git/hooks/pre-commit"] });
+  expect(notices.filter((text) => text.includes("lifts nothing"))).toEqual(['writable: "src" lifts nothing, since nothing there is read-only as a whole', 'writable: ".git/hooks/pre-commit" lifts nothing, since nothing there is read-only as a whole']);
+});
+
 test("every path that no mount can hold is named at once", () => {
   const root = rootFacts("/w/p", { directories: [at("/w/p/.vscode", "link"), at("/w/p/.devcontainer", "file")], claude: at("/w/p/.claude", "link") });
   expect(() => plan(root)).toThrow(ConfigError);
