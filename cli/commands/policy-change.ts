@@ -1,3 +1,4 @@
+import { DEFAULT_AGENT, findAgentProfile } from "../../policy/agent-profile.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { addAllowHost, addBlockHost, addPreset, removeAllowHost, removeBlockHost } from "../../policy/config-edit.ts";
 import { decide } from "../../policy/decide.ts";
@@ -16,7 +17,7 @@ import { requireTrust } from "../config/trust.ts";
 import type { Edge } from "../edge.ts";
 import type { EngineKind } from "../engine/engine.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
-import { findProject, readProjectPolicy } from "./project-policy.ts";
+import { describeAgent, findProject } from "./project-policy.ts";
 import { requirePreset } from "./policy-show.ts";
 
 export type Change = { side: keyof Overlay; hosts: readonly string[]; scope: ChangeScope; engine: EngineKind | undefined };
@@ -40,6 +41,7 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
       const until = scope === "once" ? ` until ${new Date(now + ONCE_MS).toISOString()}` : " until the session ends";
       return await tell({ print, say }, outcomes, `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}${until}`);
     }
+    await requireTrust({ host, config, ask: undefined });
     if (side === "allow") await requirePossible(host, config, hosts);
     const edited = await editConfig({ host, config, edit: (text, file) => editHosts(text, file, side, hosts) });
     await print(`${describeEdit(edited)}\n`);
@@ -66,10 +68,6 @@ export async function applyPreset({ host, print, say }: Edge, { preset, engine }
 type Applying = { edited: EditOutcome; boxes: readonly LiveBox[]; verify: (policy: BoxPolicy) => void; said: string; change: (overlay: Overlay) => Overlay };
 
 async function applyEdited({ host, print, say }: Edge, { edited, boxes, verify, said, change }: Applying): Promise<number> {
-  if (!edited.trusted) {
-    say(`${edited.file} was not trusted before, so the change counts after \`agentbox policy trust\``);
-    return 0;
-  }
   if (edited.created) say(`this project has a configuration of its own now (${edited.file}): every start here has the firewall on`);
   if (boxes.length === 0) {
     say("no box of this project runs; the next start takes it");
@@ -106,7 +104,7 @@ function dropWords({ allow, deny }: Overlay, hosts: readonly string[]): Overlay 
 
 /** A host that stays refused shall not be written down as allowed. */
 async function requirePossible(host: Edge["host"], config: SessionConfig, hosts: readonly string[]): Promise<void> {
-  const { document } = await readProjectPolicy(host, undefined);
+  const document = config.document(describeAgent(findAgentProfile(config.config.box?.agent ?? DEFAULT_AGENT)));
   const own = config.source;
   const others = document.blocks.map((blocks) => (blocks.label === own ? { ...blocks, words: blocks.words.filter(({ text }) => !hosts.includes(text)) } : blocks));
   const allowed = { label: "policy allow", surface: "list" as const, words: hosts.map((text) => ({ text })) };
@@ -132,7 +130,8 @@ function refuseIdle(side: keyof Overlay, hosts: readonly string[]): UsageError {
   return new UsageError({ what: "no box of this project runs with a firewall", expected: "a running box, or --always", fix: `to write it into the configuration: agentbox policy ${side} --always ${hosts.join(" ")}` });
 }
 
-async function tell({ print, say }: Pick<Edge, "print" | "say">, outcomes: readonly BoxOutcome[], said: string): Promise<number> {
+/** Prints what became of a change in each box, and returns the exit code. */
+export async function tell({ print, say }: Pick<Edge, "print" | "say">, outcomes: readonly BoxOutcome[], said: string): Promise<number> {
   for (const outcome of outcomes) {
     if (outcome.ok) await print(`session ${outcome.session}: ${said}\n`);
     else for (const complaint of outcome.complaints) say(`session ${outcome.session} goes on as before: ${renderComplaint(complaint)}`);

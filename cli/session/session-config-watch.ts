@@ -28,10 +28,9 @@ export function watchConfig({ list, reload, tell }: ConfigWatch): () => Promise<
       seen = now;
       const { troubles, again } = await attempt(reload);
       const named = list();
-      if (named.join("\n") !== files.join("\n")) seen = identify(named);
+      // How the files named now stood when they were read is not known, and a box that is still starting has nobody to ask yet.
+      if (again || named.join("\n") !== files.join("\n")) seen = "";
       files = named;
-      // A box that is still starting has nobody to ask yet.
-      if (again) seen = "";
       await tell(troubles).catch(() => undefined);
     }
   };

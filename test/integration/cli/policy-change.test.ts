@@ -128,6 +128,28 @@ describe("policy allow and deny while a box runs", () => {
   });
 });
 
+describe("policy trust", () => {
+  test("has the boxes that run take what was agreed to, with their own changes, and tells of each", async () => {
+    const [one] = await Promise.all([openSession("20261121-040000-aaaaaa"), openSession("20261121-040000-bbbbbb")]);
+    await engine.run(["policy", "deny", "two.example.com"]);
+    configure('[network]\nallow_hosts = ["one.example.com"]\n');
+    answerExec(`case "$*" in *bbbbbb*) echo '${refused}' ;; *) echo '${taken}' ;; esac`);
+    const outcome = await engine.run(["policy", "trust"]);
+    expect(outcome).toMatchObject({ code: 70, stdout: expect.stringContaining("session 20261121-040000-aaaaaa: enforces .agentbox/config.toml\n"), stderr: expect.stringContaining("bbbbbb goes on as before: the set is full") });
+    const last = (await readRequests()).at(-1);
+    expect(wordsOf(last?.document.sources, ".agentbox/config.toml")).toEqual(["one.example.com"]);
+    expect(wordsOf(last?.document.blocks, "policy deny")).toEqual(["two.example.com"]);
+    expect(readFileSync(path.join(one, "box/policy.json"), "utf8")).toContain("one.example.com");
+  });
+
+  test("changes no box where the file now wants another network", async () => {
+    await openSession("20261121-040000-aaaaaa");
+    configure('[network]\nmode = "full"\n');
+    expect(await engine.run(["policy", "trust"])).toMatchObject({ code: 0, stderr: expect.stringMatching(/boxes that run keep the network.*start them anew/) });
+    expect(await readRequests()).toEqual([]);
+  });
+});
+
 describe("--always", () => {
   const commented = '# ours\n[network]\nallow_hosts = [\n  "a.example.com", # first\n]\n';
 
