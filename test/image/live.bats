@@ -1,45 +1,28 @@
 # Names that change while a box runs (cases 11, 29, 30): the same in both topologies.
 load helpers
+load orders
 
-setup() { lab POST /reset '{}'; }
+setup() {
+  export AGENTBOX_FIREWALL=1
+  lab POST /reset '{}'
+}
 teardown() {
   touch "$PROJECT/over"
   end_background
   lab POST /reset '{}'
 }
 
-# Starts a box that waits for orders: each line of the file `orders/N` runs, its output goes to `orders/N.out`.
-open_box() {
+# A project of its own with a firewalled box that waits for orders.
+open_live() {
   make_project_in "$1" "live-$BATS_TEST_NUMBER"
-  mkdir -p orders
   cp "$ROOT/test/fixtures/hold-tunnel.mjs" .
-  cat >serve.sh <<'SERVE'
-n=1
-touch up
-until [ -e over ]; do
-  if [ -e "orders/$n" ]; then sh "orders/$n" >"orders/$n.part" 2>&1; echo "$?" >>"orders/$n.part"; mv "orders/$n.part" "orders/$n.out"; n=$((n + 1)); else sleep 0.05; fi
-done
-SERVE
-  chmod -R a+rwX .
-  firewalled "$1" -- sh serve.sh >box.log 2>&1 </dev/null 3>&- &
-  file_appears up
-}
-
-# order COMMAND: runs it in the box and prints what it said and its exit code.
-order() {
-  local number
-  number=$(($(find orders -name '*[0-9]' | wc -l) + 1))
-  echo "$1" >"orders/$number.new"
-  chmod a+r "orders/$number.new"
-  mv "orders/$number.new" "orders/$number"
-  eventually test -e "orders/$number.out"
-  cat "orders/$number.out"
+  open_box "$1"
 }
 
 fetch='curl -sS -o /dev/null -w "%{http_code}\n" https://example.com/'
 
 allowed_and_denied() {
-  open_box "$1"
+  open_live "$1"
   assert_contains "$(order "$fetch")" "Could not resolve host"
   run -0 in_topology "$1" policy allow example.com
   assert_contains "$(order "$fetch")" "200"
@@ -60,14 +43,14 @@ allowed_and_denied() {
 
 rotated() {
   lab POST /dns '{"gitlab.com":{"a":["93.184.219.201"],"aaaa":[],"ttl":5}}'
-  open_box "$1"
+  open_live "$1"
   assert_contains "$(order 'curl -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.201"
   lab POST /dns '{"gitlab.com":{"a":["93.184.219.202"],"aaaa":[],"ttl":5}}'
   assert_contains "$(order 'sleep 6; curl -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.202"
 }
 
 broken_edit() {
-  open_box "$1"
+  open_live "$1"
   mkdir -p .agentbox
   printf '[network]\nallow_hosts = ["example.com\n' >.agentbox/config.toml
   run -78 in_topology "$1" policy allow --always example.org
