@@ -33,15 +33,14 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
     const config = await readConfig({ host, projectPath: findProject(host) });
     const now = Date.now();
     const verify = (policy: BoxPolicy): void => (side === "allow" ? requireAllowed(policy, hosts) : undefined);
+    if (scope !== "always" && boxes.length === 0) throw refuseIdle(side, hosts);
+    await requireTrust({ host, config, ask: undefined });
     if (scope !== "always") {
-      if (boxes.length === 0) throw refuseIdle(side, hosts);
-      await requireTrust({ host, config, ask: undefined });
       const words = hosts.map((text) => (scope === "once" ? { text, until: now + ONCE_MS } : { text }));
       const outcomes = await changeBoxes({ host, config, boxes, verify, change: (overlay) => changeOverlay(overlay, { side, words, now }) });
       const until = scope === "once" ? ` until ${new Date(now + ONCE_MS).toISOString()}` : " until the session ends";
       return await tell({ print, say }, outcomes, `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}${until}`);
     }
-    await requireTrust({ host, config, ask: undefined });
     if (side === "allow") await requirePossible(host, config, hosts);
     const edited = await editConfig({ host, config, edit: (text, file) => editHosts(text, file, side, hosts) });
     await print(`${describeEdit(edited)}\n`);

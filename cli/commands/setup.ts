@@ -14,7 +14,6 @@ import { readConfigText } from "../config/config-text.ts";
 import { describeConfigFile, writeConfigFile } from "../config/edit-config.ts";
 import { withPolicyLock } from "../config/exclusive.ts";
 import { readPresets } from "../config/preset-files.ts";
-import { readConfig } from "../config/read-config.ts";
 import { writeTrusted } from "../config/trust-store.ts";
 import type { Edge } from "../edge.ts";
 import type { SetupFacts } from "../ui/setup-state.ts";
@@ -40,10 +39,9 @@ export async function setUp(edge: Edge, wish: SetupWish): Promise<number> {
   const text = renderConfigTemplate(choices);
   parseConfig({ file: target.name, text, presets: presets.map(({ id }) => id), isPublicSuffix: await loadPublicSuffixTest([text]) });
   await withPolicyLock(host.agentboxHome, async () => {
-    await writeConfigFile(target, text);
-    const config = await readConfig({ host, projectPath: project });
-    // Who answered the questions knows what the file says.
-    if (config.ofProject && !wish.user) await writeTrusted(host.agentboxHome, project, config.files);
+    await writeConfigFile(target, { before: existing, text });
+    // Who answered the questions knows what this text says, and nothing of one that an agent put in its place.
+    if (!wish.user) await writeTrusted(host.agentboxHome, project, [{ name: target.name, text }]);
   });
   await edge.print(`${target.name} ${existing === undefined ? "written" : "replaced"}.\n`);
   if (wish.user && existsSync(describeConfigFile(host, project, false).path)) say("this project has a file of its own, which counts here");

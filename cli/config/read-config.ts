@@ -34,6 +34,8 @@ export type SessionConfig = {
   /** What `[network]` wants; `why` names what decided. */
   mode: "none" | "allowlist" | "full";
   why: string;
+  /** What all of it was made of, so that an edit is made of exactly what was judged. */
+  texts: ConfigTexts;
   /** The files that need trust: the project's and those that it names. Empty where the project has none. */
   files: readonly ConfigText[];
   /** Paths of all files that were read or would be if they were there, to be watched while a box runs. */
@@ -44,28 +46,33 @@ export type SessionConfig = {
   document: (agent: PolicyDocument["agent"], overlay?: Overlay) => PolicyDocument;
 };
 
+/** The texts of the two configuration files, and of the files that the one that counts names; undefined for those that are not there. */
+export type ConfigTexts = { project: ConfigText | undefined; user: ConfigText | undefined; named: NamedFiles };
+
 export type ConfigQuery = {
   host: Pick<Host, "agentboxHome" | "root" | "home">;
   /** Real path of the project. */
   projectPath: string;
   /** Real paths of further directories that the box may write, beside those of `[box] add_dirs`. */
   addDirs?: readonly string[];
+  /** Taken in place of what the disk holds: an agent may have changed it since it was judged. */
+  texts?: ConfigTexts | undefined;
 };
 
 /** Reads what decides about a box of this project. Throws ConfigError with the mistakes of both files; changes nothing. */
-export async function readConfig({ host, projectPath, addDirs = [] }: ConfigQuery): Promise<SessionConfig> {
+export async function readConfig({ host, projectPath, addDirs = [], texts: given }: ConfigQuery): Promise<SessionConfig> {
   const presets = await readPresets(host.root);
   const ids = presets.map(({ id }) => id);
   const projectFile = { name: CONFIG_FILE, path: join(projectPath, CONFIG_FILE), within: join(projectPath, ".agentbox") };
   const userFile = { name: USER_CONFIG_NAME, path: join(host.agentboxHome, "config.toml") };
   const complaints: Complaint[] = [];
-  const texts = [projectFile, userFile].map((query) => attempt(complaints, () => readConfigText(query)));
+  const texts = given === undefined ? [projectFile, userFile].map((query) => attempt(complaints, () => readConfigText(query))) : [given.project, given.user];
   const isPublicSuffix = await loadPublicSuffixTest(texts.flatMap((file) => file?.text ?? []));
   const [project, user] = texts.map((file) => (file === undefined ? undefined : attempt(complaints, () => ({ file, parsed: parseConfig({ file: file.name, text: file.text, presets: ids, isPublicSuffix }) }))));
   if (complaints.length > 0) throw new ConfigError(complaints);
   const chosen = project ?? user;
-  const named = chosen === undefined ? undefined : readNamedFiles(chosen, { projectPath, addDirs, home: host.home, ofProject: project !== undefined });
-  const namedFiles = [named?.allowFile, named?.caFile].filter((file) => file !== undefined);
+  const named = given?.named ?? (chosen === undefined ? {} : readNamedFiles(chosen, { projectPath, addDirs, home: host.home, ofProject: project !== undefined }));
+  const namedFiles = [named.allowFile, named.caFile].filter((file) => file !== undefined);
   const config = chosen?.parsed.config ?? {};
   const { mode, why } = decideMode(config);
   return {
@@ -76,17 +83,18 @@ export async function readConfig({ host, projectPath, addDirs = [] }: ConfigQuer
     userConfig: user?.parsed.config ?? {},
     mode,
     why,
+    texts: { project: project?.file, user: user?.file, named },
     files: project === undefined ? [] : [project.file, ...namedFiles],
     watched: [projectFile.path, userFile.path, ...namedFiles.map(({ path }) => path)],
     notices: project?.parsed.config.network?.required === undefined ? [] : [`${CONFIG_FILE}: required counts in ${USER_CONFIG_NAME} only`],
     presets,
-    document: (agent, overlay) => buildDocument({ project: project?.parsed, user: user?.parsed, presets, allowFile: named?.allowFile, agent, session: overlay }),
+    document: (agent, overlay) => buildDocument({ project: project?.parsed, user: user?.parsed, presets, allowFile: named.allowFile, agent, session: overlay }),
   };
 }
 
 type ReadFile = { file: ConfigText; parsed: ParsedConfig };
 
-type NamedFiles = { allowFile: ConfigText | undefined; caFile: ConfigText | undefined };
+type NamedFiles = { allowFile?: ConfigText | undefined; caFile?: ConfigText | undefined };
 
 /** What the files named say counts as part of the configuration: what they hold is trusted, watched and shown with it. */
 function readNamedFiles({ file, parsed }: ReadFile, { projectPath, addDirs, home, ofProject }: { projectPath: string; addDirs: readonly string[]; home: string; ofProject: boolean }): NamedFiles {

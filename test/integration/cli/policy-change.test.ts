@@ -163,10 +163,11 @@ describe("--always", () => {
     expect(wordsOf((await readRequests()).at(-1)?.document.sources, ".agentbox/config.toml")).toEqual(["a.example.com", "b.example.com"]);
   });
 
-  test("does not make a file trusted that was not", async () => {
+  test.each([["policy", "allow", "--always", "b.example.com"], ["policy", "deny", "--always", "b.example.com"], ["policy", "apply", "rust"]])("writes nothing into a file that nobody agreed to: %s %s %s", async (...argv) => {
     configure(commented);
     await openSession("20261121-040000-aaaaaa");
-    expect((await engine.run(["policy", "allow", "--always", "b.example.com"])).stderr).toMatch(/was not trusted before, so the change counts after `agentbox policy trust`/);
+    expect(await engine.run(argv)).toMatchObject({ code: 78, stdout: "", stderr: expect.stringMatching(/you did not agree to this file.*agentbox policy trust/) });
+    expect(readProjectFile()).toBe(commented);
     expect(await engine.run(["policy", "check"])).toMatchObject({ code: 78, stdout: expect.stringMatching(/problem .*a\.example\.com/) });
     expect(await readRequests()).toEqual([]);
   });

@@ -2,20 +2,23 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { describeConfigFile, writeConfigFile } from "../../../../cli/config/edit-config.ts";
+import { describeConfigFile, editConfig, type EditOutcome, writeConfigFile } from "../../../../cli/config/edit-config.ts";
+import { readConfig } from "../../../../cli/config/read-config.ts";
+import { judgeTrust, trustProject } from "../../../../cli/config/trust.ts";
+import type { Host } from "../../../../cli/host.ts";
 import { ConfigError } from "../../../../policy/errors.ts";
 
 const root = path.join(import.meta.dirname, "../../../..");
 let top: string;
 let project: string;
 let elsewhere: string;
-let host: { home: string; agentboxHome: string; root: string };
+let host: Host;
 
 beforeEach(() => {
   top = realpathSync(mkdtempSync(path.join(tmpdir(), "agentbox edit ")));
   project = path.join(top, "outer/project");
   elsewhere = path.join(top, "elsewhere");
-  host = { home: top, agentboxHome: path.join(top, ".agentbox"), root };
+  host = { home: top, agentboxHome: path.join(top, ".agentbox"), root, env: {}, cwd: project, user: { uid: 1000, gid: 1000 }, terminal: false };
   for (const directory of [project, path.join(elsewhere, ".agentbox")]) mkdirSync(directory, { recursive: true });
 });
 
@@ -24,7 +27,7 @@ afterEach(() => rmSync(top, { recursive: true, force: true }));
 const configFile = (): string => path.join(project, ".agentbox/config.toml");
 
 async function write(text: string): Promise<unknown> {
-  return await writeConfigFile(describeConfigFile(host, project, false), text).catch((error: unknown) => error);
+  return await writeConfigFile(describeConfigFile(host, project, false), { before: undefined, text }).catch((error: unknown) => error);
 }
 
 describe("the project's file is written", () => {
@@ -54,5 +57,84 @@ describe("the project's file is written", () => {
     expect(failure).toBeInstanceOf(ConfigError);
     expect(failure).toMatchObject({ exitCode: 78, message: expect.stringMatching(/^\.agentbox\/config\.toml: .*is a link/) });
     expect([".agentbox/config.toml", "project/.agentbox/config.toml"].map((name) => existsSync(path.join(elsewhere, name)))).toEqual([false, false]);
+  });
+});
+
+const judged = '[network]\nallow_hosts = ["one.example.com"]\n';
+const edited = '[network]\nallow_hosts = ["one.example.com", "two.example.com"]\n';
+const evil = '[network]\nmode = "full"\n';
+
+/** Edits what is read now; `meanwhile` happens after it was judged. */
+async function edit(text: string, meanwhile: () => void = () => undefined): Promise<EditOutcome> {
+  return await editConfig({ host, config: await readConfig({ host, projectPath: project }), edit: () => (meanwhile(), text) });
+}
+
+async function complain(text: string, meanwhile?: () => void): Promise<string> {
+  const failure: unknown = await edit(text, meanwhile).catch((error: unknown) => error);
+  return failure instanceof ConfigError ? failure.message : `no refusal: ${String(failure)}`;
+}
+
+function put(text: string, name = "config.toml"): void {
+  mkdirSync(path.join(project, ".agentbox"), { recursive: true });
+  writeFileSync(path.join(project, ".agentbox", name), text);
+}
+
+async function trust(): Promise<void> {
+  await trustProject(host, await readConfig({ host, projectPath: project }));
+}
+
+async function judge(): Promise<string> {
+  return judgeTrust(host, await readConfig({ host, projectPath: project })).kind;
+}
+
+describe("an edit", () => {
+  test("of what is trusted is trusted", async () => {
+    put(judged);
+    await trust();
+    expect(await edit(edited)).toMatchObject({ changed: true, created: false, config: { ofProject: true } });
+    expect(readFileSync(configFile(), "utf8")).toBe(edited);
+    expect(await judge()).toBe("trusted");
+  });
+
+  test("of what nobody agreed to writes nothing and names the command", async () => {
+    put(judged);
+    expect(await complain(edited)).toMatch(/you did not agree to this file.*agentbox policy trust/);
+    expect(readFileSync(configFile(), "utf8")).toBe(judged);
+    expect(await judge()).toBe("untrusted");
+  });
+
+  test.each([
+    { name: "was changed", before: judged, meanwhile: () => put(evil) },
+    { name: "came", before: undefined, meanwhile: () => put(evil) },
+    { name: "was taken away", before: judged, meanwhile: () => rmSync(configFile()) },
+  ])("of a file that $name since it was judged writes and trusts nothing", async ({ before, meanwhile }) => {
+    if (before !== undefined) {
+      put(before);
+      await trust();
+    }
+    expect(await complain(edited, meanwhile)).toMatch(/was changed while this command looked at it/);
+    expect(existsSync(configFile()) ? readFileSync(configFile(), "utf8") : undefined).not.toBe(edited);
+    put(edited);
+    expect(await judge()).toBe("untrusted");
+  });
+
+  test("trusts the file of hosts as it was judged, and not what it says meanwhile", async () => {
+    put('[network]\nallow_file = "list"\n');
+    put("one.example.com\n", "list");
+    await trust();
+    const text = '[network]\nallow_file = "list"\nallow_hosts = ["two.example.com"]\n';
+    const { config } = await edit(text, () => put("one.example.com\nevil.example.net\n", "list"));
+    expect(config.files.map((file) => file.text)).toEqual([text, "one.example.com\n"]);
+    expect(await judge()).toBe("untrusted");
+    put("one.example.com\n", "list");
+    expect(await judge()).toBe("trusted");
+  });
+
+  test("of the user's own file counts without a project's that came meanwhile", async () => {
+    mkdirSync(host.agentboxHome);
+    writeFileSync(path.join(host.agentboxHome, "config.toml"), judged);
+    const { config, file } = await edit(edited, () => put(evil));
+    expect({ file, ofProject: config.ofProject, mode: config.mode }).toEqual({ file: "~/.agentbox/config.toml", ofProject: false, mode: "allowlist" });
+    expect(await judge()).toBe("untrusted");
   });
 });
