@@ -30,12 +30,19 @@ const DIALECTS: Readonly<Record<"ipset" | "nft", SetDialect>> = {
 export function openKernelSets(backend: "ipset" | "nft", onRestart: () => void): KernelSets {
   const child = new SetChild(DIALECTS[backend], onRestart);
   const render = backend === "ipset" ? renderIpsetChange : renderNftChange;
+  // The sets beside the live ones are filled first and swapped then: two plans at once would take each other's away.
+  let earlier: Promise<unknown> = Promise.resolve();
+  const replaceLiterals = async (plan: Pick<Plan, "sets">): Promise<string[]> => {
+    if (backend === "nft") return child.apply([renderNftLiterals(plan)]);
+    const errors = await child.apply(renderNextSets(plan));
+    return errors.length > 0 ? errors : child.apply(renderSwaps(plan));
+  };
   return {
     change: (changes) => child.apply(changes.map(render)),
-    replaceLiterals: async (plan) => {
-      if (backend === "nft") return child.apply([renderNftLiterals(plan)]);
-      const errors = await child.apply(renderNextSets(plan));
-      return errors.length > 0 ? errors : child.apply(renderSwaps(plan));
+    replaceLiterals: (plan) => {
+      const replaced = earlier.then(() => replaceLiterals(plan));
+      earlier = replaced.catch(() => undefined);
+      return replaced;
     },
     flushCut: () => child.apply(FAMILIES.map((family) => (backend === "nft" ? `flush set ${TABLE} ${nameSets(family).cut}` : `flush ${nameSets(family).cut}`))),
   };
