@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { parseAddress } from "./address.ts";
+import { type Address, parseAddress } from "./address.ts";
 import { renderAllowCommand } from "./allow-command.ts";
 import type { BoxPolicy } from "./box-policy.ts";
 import { decide, type Decision } from "./decide.ts";
 import { renderOrigin } from "./effective-list.ts";
+import { findReach, noteReach, type Reach } from "./explain-reach.ts";
 import { parseExplainTarget } from "./explain-target.ts";
-import { parseHost } from "./host-name.ts";
+import { parseHost, type Host } from "./host-name.ts";
 import { openPorts } from "./open-ports.ts";
 import { escapeUnseen } from "./parsed.ts";
 import { renderRule, type PolicyRule } from "./policy.ts";
@@ -20,6 +21,8 @@ export const explanationSchema = z.strictObject({
   /** Null: the question is whether the name is answered at all. */
   port: z.int().nullable(),
   ...verdict,
+  /** True where the name is not allowed on this port, and an address that it leads to is. */
+  byAddress: z.boolean(),
   /** The rule that decided, in canonical form, and where it was written. */
   rule: ruleView.nullable(),
   /** A rule that allows the same host on other ports. */
@@ -42,39 +45,55 @@ export type ExplainQuestion = {
   addresses?: readonly string[] | undefined;
 };
 
-/** Explains by the enforcing code what the policy says about a host. A name none of whose addresses is let through is refused as the first of them is. */
-export function explainQuestion({ policy, report, ssh }: Pick<BoxPolicy, "policy" | "report" | "ssh">, { host: text, port: givenPort, addresses = [] }: ExplainQuestion): Explanation {
+/**
+ * Explains by the enforcing code what the policy says about a host. A name none of whose addresses is let through
+ * is refused as the first of them is. A name that leads to what is open by its address is reachable there.
+ */
+export function explainQuestion(box: Pick<BoxPolicy, "policy" | "report" | "ssh">, { host: text, port: givenPort, addresses: given = [] }: ExplainQuestion): Explanation {
+  const { policy } = box;
   const target = parseExplainTarget(text);
   const port = givenPort ?? target.port;
   const byName = decide(policy, { host: target.host, port });
-  const judged = addresses.flatMap((each) => {
+  const host = parseHost(target.host);
+  const addresses = given.flatMap((each) => {
     const address = parseAddress(each);
-    return address.ok ? [{ address: address.value.text, decision: decide(policy, { host: target.host, port, address: address.value }) }] : [];
+    return address.ok ? [address.value] : [];
   });
+  const judged = addresses.map((address) => ({ address, decision: decide(policy, { host: target.host, port, address }) }));
   const leads = judged.some(({ decision: { action } }) => action === "allow") ? undefined : judged[0]?.decision;
   const decision = byName.action === "allow" ? (leads ?? byName) : byName;
-  const host = parseHost(target.host);
-  const answer = decision.action === "allow" ? undefined : renderAllowCommand(decision);
+  const reached = (address: Address): Reach | undefined => (port === undefined ? undefined : findReach(box, address, port));
+  const [reach] = decision.action === "allow" || !host.ok ? [] : listReachable(policy, host.value, addresses).flatMap((address) => reached(address) ?? []);
+  const answer = decision.action === "allow" || reach !== undefined ? undefined : renderAllowCommand(decision);
   return {
     host: decision.host,
     port: port ?? null,
-    ...verdictOf(decision),
-    rule: viewRule(decision.rule),
+    ...(reach === undefined ? verdictOf(decision) : REACHED),
+    byAddress: reach !== undefined,
+    rule: reach ?? viewRule(decision.rule),
     nearest: viewRule(decision.nearest),
     openPorts: host.ok ? [...openPorts(policy, host.value)] : [],
-    addresses: judged.map((each) => ({ address: each.address, ...verdictOf(each.decision) })),
+    addresses: judged.map((each) => ({ address: each.address.text, ...(reach !== undefined && each.decision.action === "deny" && reached(each.address) !== undefined ? REACHED : verdictOf(each.decision)) })),
     command: answer !== undefined && "command" in answer ? answer.command : null,
     advice: answer !== undefined && "advice" in answer ? answer.advice : null,
-    notes: [...target.notes, ...noteModes({ report, ssh, decision })],
+    notes: [...target.notes, ...(reach === undefined ? noteModes(box.report, decision) : []), ...(host.ok ? noteReach(box, { host: host.value, port, decision, addresses }) : [])],
   };
 }
 
+/** A name that is not answered leads nowhere in a box. */
+function listReachable(policy: BoxPolicy["policy"], host: Host, addresses: readonly Address[]): readonly Address[] {
+  if (host.kind === "address") return [host.address];
+  return decide(policy, { host }).action === "allow" ? addresses : [];
+}
+
+const REACHED = { action: "allow", reason: "allowed", detail: null } as const;
+
 /** An explanation as lines for a terminal. */
 export function renderExplanation(explanation: Explanation): readonly string[] {
-  const { host, port, action, reason, rule, nearest, openPorts: ports, addresses, detail, command, advice, notes } = explanation;
+  const { host, port, action, reason, byAddress, rule, nearest, openPorts: ports, addresses, detail, command, advice, notes } = explanation;
   const asked = port === null ? host : `${host.includes(":") && !host.startsWith('"') ? `[${host}]` : host}:${port}`;
   const lines = [
-    `${asked}: ${action === "allow" ? "allowed" : `refused (${reason})`}`,
+    `${asked}: ${action === "allow" ? (byAddress ? "allowed by address" : "allowed") : `refused (${reason})`}`,
     ...(rule === null ? ["  rule       no rule matches"] : [`  rule       ${describeRule(rule)}`]),
     ...(nearest === null ? [] : [`  nearest    ${describeRule(nearest)}`]),
     `  open ports ${ports.length === 0 ? "none" : ports.join(", ")}`,
@@ -99,10 +118,6 @@ function describeRule({ text, origins }: { text: string; origins: readonly strin
   return origins.length === 0 ? text : `${text}  (${origins.join(", ")})`;
 }
 
-function noteModes({ report, ssh, decision }: Pick<BoxPolicy, "report" | "ssh"> & { decision: Decision }): readonly string[] {
-  if (decision.action === "allow") return [];
-  return [
-    ...(report && decision.reason === "not_allowed" ? ["report mode: the box lets it through all the same and writes it down"] : []),
-    ...(ssh === "any" && decision.port === 22 ? ["ssh = any: port 22 of every public address is open to whoever knows the address"] : []),
-  ];
+function noteModes(report: boolean, decision: Decision): readonly string[] {
+  return report && decision.reason === "not_allowed" ? ["report mode: the box lets it through all the same and writes it down"] : [];
 }

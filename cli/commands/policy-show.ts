@@ -4,7 +4,7 @@ import { renderPolicyShow } from "../../policy/policy-show.ts";
 import { UsageError } from "../../policy/errors.ts";
 import { findNearest } from "../../policy/nearest.ts";
 import { parseHost } from "../../policy/host-name.ts";
-import { quote } from "../../policy/parsed.ts";
+import { escapeUnseen, quote } from "../../policy/parsed.ts";
 import type { Preset } from "../../policy/preset.ts";
 import { readOverlay } from "../config/overlay.ts";
 import { readPresets } from "../config/preset-files.ts";
@@ -12,12 +12,13 @@ import type { Edge } from "../edge.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
 import { readSessions, type RecordedSession } from "../session/session-record.ts";
 import { readSessionStatus } from "../session/session-status.ts";
+import { isRunning } from "./session-choice.ts";
 import { askHost, describeAgent, findProject, type ProjectPolicy, readProjectPolicy, viewProject } from "./project-policy.ts";
 
 /** Shows all that a box of this project may reach. */
 export async function showPolicy({ host, print }: Edge, { agent, json }: { agent: string | undefined; json: boolean }): Promise<number> {
   const project = await readProjectPolicy(host, agent);
-  const view = viewProject(project, await describeSessions(await findUnended(host, findProject(host))));
+  const view = viewProject(project, await describeSessions(await findRunning(host, findProject(host))));
   await print(json ? `${JSON.stringify(view, undefined, 2)}\n` : `${renderPolicyShow(view).join("\n")}\n`);
   return 0;
 }
@@ -36,10 +37,16 @@ export async function explainHost({ host, print }: Edge, { question, agent, json
     ...(network.mode === "none" ? [`a box here gets no network at all (${network.why})`] : []),
     ...(trust.kind === "untrusted" ? [`${config.source ?? "the file"} is not trusted yet`] : []),
     ...(addresses.length > 0 ? ["the addresses are those that this machine finds now; a box asks for itself"] : []),
-    ...(await noteChanges(project, { host, question, verdict: explained })),
   ];
+  const changes = await noteChanges(project, { host, question, addresses, verdict: explained });
   const answer: Explanation = { ...explained, notes: [...explained.notes, ...notes] };
-  await print(json ? `${JSON.stringify(answer, undefined, 2)}\n` : `${renderExplanation(answer).join("\n")}\n`);
+  if (json) {
+    await print(`${JSON.stringify({ ...answer, notes: [...changes, ...answer.notes] }, undefined, 2)}\n`);
+    return 0;
+  }
+  // What runs now is what is asked about most often.
+  const heading = changes.length === 0 ? [] : [...changes, "by the configuration, as the next start has it:"];
+  await print(`${[...heading.map((line) => escapeUnseen(line)), ...renderExplanation(answer)].join("\n")}\n`);
   return 0;
 }
 
@@ -73,9 +80,11 @@ export function requirePreset(presets: readonly Preset[], id: string): Preset {
   throw new UsageError({ what: `there is no preset ${quote(id)}`, expected: ids.join(", "), fix: near === undefined ? "see agentbox policy presets" : `did you mean ${near}?` });
 }
 
-async function findUnended({ agentboxHome }: Edge["host"], project: string): Promise<RecordedSession[]> {
-  const sessions = await readSessions(agentboxHome);
-  return sessions.filter(({ record }) => record.project === project && record.ended === null && record.firewall);
+/** Finds the sessions of a project that run with a firewall. */
+export async function findRunning({ agentboxHome }: Edge["host"], project: string): Promise<RecordedSession[]> {
+  const own = (await readSessions(agentboxHome)).filter(({ record }) => record.project === project && record.firewall);
+  const running = await Promise.all(own.map(async (session) => ((await isRunning(session)) ? [session] : [])));
+  return running.flat();
 }
 
 /** What running sessions have apart from the configuration, and what is wrong with them. */
@@ -98,17 +107,17 @@ function renderWord({ text, until }: { text: string; until?: number | undefined 
   return until === undefined ? text : `${text} (until ${new Date(until).toISOString()})`;
 }
 
-type ChangeNote = { host: Edge["host"]; question: string; verdict: Explanation };
+type ChangeNote = { host: Edge["host"]; question: string; addresses: readonly string[]; verdict: Explanation };
 
 /** Says where a session that was changed judges otherwise than the configuration. */
-async function noteChanges({ config, profile }: ProjectPolicy, { host, question, verdict }: ChangeNote): Promise<string[]> {
+async function noteChanges({ config, profile }: ProjectPolicy, { host, question, addresses, verdict }: ChangeNote): Promise<string[]> {
   const notes: string[] = [];
-  for (const { directory, record } of await findUnended(host, config.projectPath)) {
+  for (const { directory, record } of await findRunning(host, config.projectPath)) {
     const overlay = readOverlay(directory);
     if (overlay.allow.length + overlay.deny.length === 0) continue;
     const policy = await readBoxPolicy(host.root, config.document(describeAgent(profile), overlay));
-    const { action, rule } = explainQuestion(policy, { host: question });
-    if (action !== verdict.action) notes.push(`in session ${record.id} it is ${action === "allow" ? "allowed" : "refused"}${rule === null ? "" : ` by ${rule.text} (${rule.origins.join(", ")})`}`);
+    const { action, rule } = explainQuestion(policy, { host: question, addresses });
+    if (action !== verdict.action) notes.push(`session ${record.id}: ${verdict.host} is ${action === "allow" ? "allowed" : "refused"}${rule === null ? "" : ` by ${rule.text} (${rule.origins.join(", ")})`}`);
   }
   return notes;
 }

@@ -1,8 +1,27 @@
+import { ConfigError } from "../../policy/errors.ts";
 import type { PolicyCommand } from "../args-policy.ts";
 import type { Edge } from "../edge.ts";
 
-/** Performs one command about the policy and returns its exit code. Each is loaded only when it is asked for. */
+/** Performs one command about the policy and returns its exit code. A configuration that is refused is told with what it means for the boxes that run. */
 export async function answerPolicy(edge: Edge, command: PolicyCommand): Promise<number> {
+  try {
+    return await answer(edge, command);
+  } catch (error) {
+    if (error instanceof ConfigError && command.verb.startsWith("policy ")) await tellOngoing(edge);
+    throw error;
+  }
+}
+
+/** A mistake in the file changes no box, which its owner may fear or hope. */
+async function tellOngoing({ host, say }: Edge): Promise<void> {
+  const { findRunning } = await import("./policy-show.ts");
+  for (const { record } of await findRunning(host, (await import("./project-policy.ts")).findProject(host))) {
+    say(`session ${record.id} goes on with the policy that it has`);
+  }
+}
+
+/** Each is loaded only when it is asked for. */
+async function answer(edge: Edge, command: PolicyCommand): Promise<number> {
   switch (command.verb) {
     case "policy show":
       return await (await import("./policy-show.ts")).showPolicy(edge, command);

@@ -92,6 +92,27 @@ describe("what the configuration says", () => {
   });
 });
 
+describe("what holds for a box that runs", () => {
+  test("is explained first where it differs from the configuration", async () => {
+    const directory = await recordSession("20261121-040000-aaaaaa", [], { running: true });
+    writeFileSync(path.join(directory, "overlay.json"), JSON.stringify({ allow: [{ text: "x.example.net" }], deny: [] }));
+    const { stdout } = await engine.run(["policy", "explain", "x.example.net"]);
+    expect(stdout).toMatch(/^session 20261121-040000-aaaaaa: x\.example\.net is allowed by allow x\.example\.net.*\(policy allow.*\)\nby the configuration.*\nx\.example\.net: refused/);
+    expect((await engine.run(["policy", "explain", "y.example.net"])).stdout).toMatch(/^y\.example\.net: refused/);
+  });
+
+  test.each(["policy show", "policy diff", "policy check", "policy allow x.example.net"])("goes on and is told when `%s` finds a mistake", async (words) => {
+    await recordSession("20261121-040000-aaaaaa", [], { running: true });
+    await recordSession("20261121-030000-bbbbbb", []);
+    engine.answer("container-inspect", `echo '{"Status":"running","ExitCode":0,"Error":"","OOMKilled":false}'; exit 0`);
+    configure("[network]\nallow_host = []\n");
+    const { code, stderr } = await engine.run(words.split(" "));
+    expect(code).toBe(78);
+    expect(stderr).toMatch(/session 20261121-040000-aaaaaa goes on with the policy that it has[^]*config\.toml:2:1/);
+    expect(stderr).not.toContain("bbbbbb");
+  });
+});
+
 describe("what a session was refused", () => {
   const refusals = [decided(1, "example.com", { type: "SOA", detail: PROBE_DETAIL }), decided(2, "a.example.net", { count: 3 }), decided(3, "statsig.anthropic.com"), decided(4, "ok.example.net", { action: "allow", reason: "allowed", addresses: ["192.0.2.1"] })];
 

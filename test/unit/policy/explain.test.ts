@@ -78,13 +78,40 @@ describe("an explanation", () => {
     expect(explain("140.82.112.3:22").rule).toEqual({ text: "allow 140.82.112.0/20:22,443", origins: ["allowlists/github.sh:2"] });
   });
 
+  test("of a name on a port that its addresses have tells what the kernel does", () => {
+    expect(renderExplanation(explain("github.com:22", { addresses: ["140.82.112.3", "20.1.2.3"] }))).toEqual([
+      "github.com:22: allowed by address",
+      "  rule       allow 140.82.112.0/20:22,443  (allowlists/github.sh:2)",
+      "  nearest    allow github.com:443  (allowlists/services.sh:1)",
+      "  open ports 443",
+      "  address    140.82.112.3: allowed",
+      "  address    20.1.2.3: refused (not_allowed)",
+    ]);
+    expect(explain("github.com", { addresses: ["140.82.112.3"] })).toMatchObject({ action: "allow", byAddress: false, notes: ["by address port 22 is open as well"] });
+  });
+
+  test.each<[string, Explanation, object]>([
+    ["an address outside of the blocks", explain("github.com:22", { addresses: ["20.1.2.3"] }), { action: "deny", notes: [], command: "agentbox policy allow github.com:22" }],
+    ["a port that no block has", explain("github.com:80", { addresses: ["140.82.112.3"] }), { action: "deny", notes: [] }],
+    ["ssh = off", explain("github.com:22", { addresses: ["140.82.112.3"] }, { ssh: "off" }), { action: "deny", reason: "denied", byAddress: false }],
+    ["a name that nobody answers", explain("example.org:22", { addresses: ["140.82.112.3"] }, { ssh: "any" }), { action: "deny", byAddress: false, addresses: [{ action: "deny" }], notes: [] }],
+    ["a name that is answered, with ssh = any", explain("github.com:22", { addresses: ["20.1.2.3"] }, { ssh: "any" }), { action: "allow", byAddress: true, rule: { text: "ssh = any" }, command: null }],
+    ["nobody asked where the name leads, and ssh = off", explain("github.com:22", {}, { ssh: "off" }), { action: "deny", notes: [] }],
+    ["nobody asked where the name leads", explain("github.com:22"), { action: "deny", notes: [expect.stringContaining("open to the address blocks of allowlists/github.sh")] }],
+    ["nobody asked where the name leads, and ssh = any", explain("github.com:22", {}, { ssh: "any" }), { action: "deny", notes: [expect.stringContaining("port 22 is open wherever github.com leads")] }],
+  ])("of a name and its addresses: %s", (_row, found, expected) => {
+    expect(found).toMatchObject(expected);
+  });
+
   test("of a malformed host says what is wrong", () => {
     expect(explain("git hub.com")).toMatchObject({ action: "deny", reason: "denied", rule: null, command: null, detail: expect.stringContaining("holds a space") });
   });
 
   test("tells what report mode and ssh = any let through all the same", () => {
     expect(explain("example.org", {}, { report: true }).notes).toEqual([expect.stringContaining("report mode")]);
-    expect(explain("192.0.3.4:22", {}, { ssh: "any" }).notes).toEqual([expect.stringContaining("ssh = any")]);
+    expect(explain("192.0.3.4:22", {}, { ssh: "any" })).toMatchObject({ action: "allow", byAddress: true, rule: { text: "ssh = any" }, command: null });
+    expect(explain("192.0.3.4:23", {}, { ssh: "any" })).toMatchObject({ action: "deny", byAddress: false });
+    expect(explain("10.0.0.1:22", {}, { ssh: "any" })).toMatchObject({ action: "deny", byAddress: false });
     expect(explain("github.com", {}, { report: true, ssh: "any" }).notes).toEqual([]);
   });
 
