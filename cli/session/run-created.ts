@@ -6,9 +6,11 @@ import type { Engine } from "../engine/engine.ts";
 import { explainContainerFailure } from "../engine/failure.ts";
 import type { OpenWorkspace } from "../workspace/workspace.ts";
 import { relayCallback } from "./callback.ts";
+import { sendControl } from "./control.ts";
 import { removeUntilGone, stopOnSignal } from "./end-box.ts";
 import type { Holding } from "./hold-box.ts";
 import { awaitHolderEnd } from "./holder.ts";
+import { watchKeeper } from "./keeper-watch.ts";
 import { launchOnTerminal } from "./launch.ts";
 import { followConfig } from "./reload-policy.ts";
 import type { Session } from "./session.ts";
@@ -34,6 +36,7 @@ export async function runCreated({ host, screen, request, planned, interruption 
   };
   const unwatch = workspace.watch((reason) => end(reason, "protected files that stay in place while a box runs"));
   const holderWatch = holder === null ? undefined : awaitHolderEnd(engine, holder, over.signal).then((how) => end(`${holder}, which keeps the firewall, ${how}`, "a firewall container that runs as long as its box"));
+  const unwatchKeeper = followKeeper(planned, session, (reason) => end(`the keeper of the box is gone: ${reason}`, "a keeper that serves as long as its box runs"));
   const signal = AbortSignal.any([doom.signal, interruption.first]);
   const { callback } = request;
   const endRelay = callback?.onLoopback === true ? await relayCallback({ engine, container, port: callback.port, user: boxUser, joined: holder !== null }) : () => {};
@@ -52,10 +55,27 @@ export async function runCreated({ host, screen, request, planned, interruption 
     endStopping();
     endRelay();
     unwatch();
-    await Promise.all([holderWatch, unfollow()]);
+    await Promise.all([holderWatch, unwatchKeeper(), unfollow()]);
   }
   signal.throwIfAborted();
   return await readExitCode(engine, container, clientCode);
+}
+
+/** Does nothing for a box that has no keeper. Returns how to stop. */
+function followKeeper({ network, engine }: Holding["planned"], { record, log }: Session, onGone: (reason: string) => void): () => Promise<void> {
+  if (!network.firewall || network.mode === "none") return async () => {};
+  const { container, holder } = record;
+  const ask = async (): Promise<string | undefined> => {
+    try {
+      await sendControl(engine, { container: holder ?? container }, { op: "status" });
+      return undefined;
+    } catch (error) {
+      // While the agent stands still, so may its keeper.
+      if ((await readContainerState(engine, container).catch(() => undefined))?.status === "paused") return undefined;
+      return error instanceof EngineError ? error.complaints.map(({ what }) => what).join("; ") : String(error);
+    }
+  };
+  return watchKeeper({ log, ready: holder !== null, ask, onGone });
 }
 
 /** The exit code of what ran in the box, apart from failures of the engine, which have codes of the same range. */

@@ -118,6 +118,19 @@ test("a holder that dies ends the agent at once, before anybody could start it a
   expect(engine.sessions()).toEqual([]);
 });
 
+test("a keeper that is gone while its holder runs on ends the agent", { timeout: 90_000 }, async () => {
+  engine.answer("kill", ': >"$FAKE/killed"');
+  const agent = 'for i in $(seq 1200); do [ ! -e "$FAKE/killed" ] || exit 137; sleep 0.05; done; echo agent ran on; exit 0';
+  playHolder({ event: "ready", text: "verified", ms: 1 }, `: >"$(ls -d "$HOME"/.agentbox/sessions/*/log)/keeper.alive"; ${agent}`);
+  engine.answer("wait", 'for i in $(seq 1200); do [ ! -e "$FAKE/killed" ] || { echo 137; exit 0; }; sleep 0.05; done');
+  engine.answer("exec", "echo 'no such process' >&2; exit 1");
+  const outcome = await engine.run(run, on);
+  expect(outcome).toMatchObject({ code: 70, stdout: "" });
+  expect(outcome.stderr).toMatch(/the keeper of the box is gone: agentbox-\S+-net did not answer: no such process/);
+  expect(engine.calls().filter((call) => call.startsWith("exec "))).toHaveLength(2);
+  expect(engine.sessions()).toEqual([]);
+});
+
 test("both containers of a killed command line are removed by the next start, the agent's first", async () => {
   playHolder({ event: "ready", text: "verified", ms: 1 }, "sleep 2");
   const { child, outcome } = engine.start(run, on);
@@ -142,7 +155,7 @@ describe("a decision log", () => {
     expect(await engine.run(run, on)).toMatchObject({ code: 3 });
     const [id = ""] = engine.sessions();
     expect(readRecord(id)).toMatchObject({ topology: "sidecar", agent: "shell", project: engine.project, ended: { exitCode: 3 } });
-    expect((await engine.runShell(`ls ~/.agentbox/sessions/${id}`)).stdout).toBe("log\nsession.json\n");
+    expect((await engine.runShell(`ls ~/.agentbox/sessions/${id}`)).stdout).toBe("decisions.jsonl\nlog\nsession.json\n");
   });
 
   test("of a killed session is kept too, as one that ended nobody knows how", async () => {
