@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
 import { RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
-import { ADDRESS_PROBES, NAME_PROBES, PROBE_TYPE } from "../policy/probe.ts";
+import { ADDRESS_PROBES, PROBE_TYPE } from "../policy/probe.ts";
 
 const CANARY_LIMIT_MS = 1000;
 
@@ -22,13 +22,6 @@ export async function requireWalls(): Promise<void> {
 export async function requireUnknown(name: string): Promise<void> {
   const outcome = await lookUp(name);
   if (outcome !== "ENOTFOUND") throw new FirewallError({ what: `the name ${name}, which is not allowed, ${outcome}`, expected: "a name that does not exist", fix: FIX });
-}
-
-/** As `requireUnknown`, for a process that does not know the policy: no policy allows all names that exist everywhere. */
-export async function requireSomeUnknown(): Promise<void> {
-  const outcomes = await Promise.all(NAME_PROBES.map(lookUp));
-  if (outcomes.includes("ENOTFOUND")) return;
-  throw new FirewallError({ what: `the box's resolver is not there, or answers everything: ${NAME_PROBES[0]} ${outcomes[0] ?? ""}`, expected: "names that do not exist", fix: FIX });
 }
 
 const FIX = "the firewall does not hold in this namespace; run agentbox doctor";

@@ -1,7 +1,8 @@
 import type { BoxSpec } from "../policy/box-spec.ts";
+import { NAME_PROBES } from "../policy/probe.ts";
 import { requireMounts, StepError } from "./boot.ts";
 import { describeProof } from "./report.ts";
-import { requireSomeUnknown, requireWalls } from "./canary.ts";
+import { requireUnknown, requireWalls } from "./canary.ts";
 import type { Log } from "./log.ts";
 
 /**
@@ -11,13 +12,14 @@ import type { Log } from "./log.ts";
 export async function passGate(spec: BoxSpec, log: Log): Promise<void> {
   await requireMounts(spec);
   log({ event: "start", step: "gate" });
-  const resolves = spec.mode !== "none" && !spec.policy.report;
+  const { probe = NAME_PROBES[0] } = spec;
+  const foreign = spec.mode === "none" || spec.policy.report ? null : (probe ?? null);
   try {
-    await Promise.all([requireWalls(), resolves ? requireSomeUnknown() : undefined]);
+    await Promise.all([requireWalls(), foreign === null ? undefined : requireUnknown(foreign)]);
   } catch (error) {
     throw new StepError("gate", error);
   }
   const ms = Math.round(performance.now());
-  log({ event: "done", step: "gate", ms, detail: describeProof(0, resolves) });
+  log({ event: "done", step: "gate", ms, detail: describeProof(0, foreign !== null) });
   log({ event: "ready", text: "firewall on: the walls of the firewall container hold; verified", ms });
 }

@@ -4,10 +4,9 @@ import { connect as connectTls } from "node:tls";
 import type { BoxSpec } from "../policy/box-spec.ts";
 import type { CriticalService } from "../policy/critical-service.ts";
 import type { BoxPolicy } from "../policy/box-policy.ts";
-import { decide } from "../policy/decide.ts";
 import { ResolveError } from "../policy/errors.ts";
 import { actAs } from "./act-as.ts";
-import { NAME_PROBES } from "../policy/probe.ts";
+import { chooseProbe } from "../policy/probe.ts";
 import { requireUnknown, requireWalls } from "./canary.ts";
 
 const CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
@@ -33,7 +32,7 @@ export async function validateReach({ user, box, reachable }: ValidateInput): Pr
     const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(CA_BUNDLE);
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     // In report mode a foreign name is answered; that is what it is for.
-    const foreign = box === undefined || box.report ? undefined : NAME_PROBES.find((name) => decide(box.policy, { host: name }).action === "deny");
+    const foreign = box === undefined || box.report ? undefined : chooseProbe(box.policy);
     await Promise.all([requireWalls(), foreign === undefined ? undefined : requireUnknown(foreign)]);
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;

@@ -61,6 +61,8 @@ export const boxSpecSchema = z.strictObject({
    */
   role: z.enum(["box", "holder", "agent"]),
   policy: policyDocumentSchema,
+  /** For the gate of an agent: a name that exists everywhere and that this policy does not let through; null where it lets all of them through. */
+  probe: z.string().nullable().optional(),
   user: z.strictObject({ uid: id, gid: id, home: z.string().startsWith("/") }),
   /** `shell --admin`: uid 0 without capabilities while the firewall is on. */
   admin: z.boolean(),

@@ -1,3 +1,6 @@
+import { decide } from "./decide.ts";
+import type { Policy } from "./policy.ts";
+
 /**
  * Names that exist everywhere (RFC 2606), so that only the box's resolver can say that they do not. A box asks
  * for their SOA records to prove its own walls, which nobody else in it does: that tells its questions
@@ -5,6 +8,11 @@
  */
 export const NAME_PROBES: readonly string[] = ["example.com", "example.net", "example.org"];
 export const PROBE_TYPE = "SOA";
+
+/** The first of the names that the policy does not let through; undefined where it lets all of them through. */
+export function chooseProbe(policy: Policy): string | undefined {
+  return NAME_PROBES.find((name) => decide(policy, { host: name }).action === "deny");
+}
 
 /** Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down. */
 export const ADDRESS_PROBES = ["198.51.100.1", "2001:db8::1"] as const;

@@ -3,6 +3,7 @@ import { DECISION_LOG_DIR, KEEPER_DIR } from "../../policy/box-spec.ts";
 import type { ContainerPlan } from "../engine/container-plan.ts";
 import type { Host } from "../host.ts";
 import type { Mount } from "../mount.ts";
+import { chooseProbe } from "../../policy/probe.ts";
 import { buildBoxSpec } from "./box-spec.ts";
 import type { SettledBox } from "./plan-box.ts";
 import type { BoxRequest } from "./prepare.ts";
@@ -49,7 +50,7 @@ export function planContainers(input: ContainerInput): BoxContainers {
     plan: { ...whole.plan, name: names.holder, role: "holder", terminal: false, mounts: planKeeperMounts(names.log), memory: undefined, cpus: undefined },
   };
   const agent: ContainerPart = {
-    spec: { ...whole.spec, role: "agent", dns: { upstreams: [] }, published: [], gateways: [] },
+    spec: { ...whole.spec, role: "agent", dns: { upstreams: [] }, published: [], gateways: [], probe: (planned.policy && chooseProbe(planned.policy.policy)) ?? null },
     plan: { ...whole.plan, role: "agent", user: planned.boxUser, network: { kind: "container", name: names.holder }, mounts: projectMounts, ports: [], dns: [], addHosts: [] },
   };
   return { box: agent, holder };
