@@ -80,7 +80,8 @@ const NFT_PROBE = `table inet agentbox-probe {
     type filter hook output priority filter; policy drop;
     ct state established accept
     oifname lo fib saddr type != local drop
-    ip daddr 127.0.0.11 meta skuid != 0 reject with icmpx admin-prohibited
+    ip saddr 127.0.0.11 ct status & dnat == 0 drop
+    ip daddr 127.0.0.11 meta skuid 0 accept
     limit rate 50/second burst 200 packets log prefix "agentbox" group 5
     ip daddr . meta l4proto . th dport @probe accept
     meta l4proto tcp reject with tcp reset

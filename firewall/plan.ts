@@ -69,16 +69,13 @@ function planOutput(input: PlanInput, family: Family): Rule[] {
       verdict: "drop",
     },
     { why: "connections that a deny has cut", match: { protocol: "tcp", set: sets.cut }, verdict: "tcp-reset" },
-    ...refuseResolvers(input, family, upstreams),
+    ...dropInvalid(),
+    ...guardEngineResolver(family),
+    ...guardResolvers(input, family, upstreams),
     { why: "replies, and what was allowed when it began", match: { established: true }, verdict: "accept" },
     { why: "the box's own services", match: { outInterface: "lo" }, verdict: "accept" },
     // 133 router solicitation, 135 and 136 neighbour discovery (RFC 4890, section 4.4.1): no IPv6 without them.
     ...allowIcmpv6(family, [133, 135, 136]),
-    ...upstreams.flatMap((destination) =>
-      DNS_PROTOCOLS.map(
-        (protocol): Rule => ({ why: "DNS from the box's own resolver", match: { destination, protocol, port: 53, uid: input.proxyUid }, verdict: "accept" }),
-      ),
-    ),
     ...planSsh(input, family),
     ...[sets.literal, sets.learned].map((set): Rule => ({ why: "allowed", match: { set }, verdict: "accept" })),
     ...(input.report ? reportTheRest(family) : []),
@@ -89,20 +86,43 @@ function planOutput(input: PlanInput, family: Family): Rule[] {
 
 const DNS_PROTOCOLS = ["udp", "tcp"] as const;
 
+/** No connection, no reply: such a packet would not be rewritten as those of its connection are. */
+function dropInvalid(): Rule[] {
+  return [{ why: "a packet that belongs to no connection and begins none", match: { invalid: true }, verdict: "drop" }];
+}
+
+/**
+ * The engine's resolver listens on another port, and the kernel rewrites port 53 before it asks these rules. What
+ * comes here with port 53 was not rewritten, so that whoever holds that port in the box would have it; and whoever
+ * has a connection from there makes the kernel take a question for its reply, which is not rewritten.
+ */
+function guardEngineResolver(family: Family): Rule[] {
+  if (family === 6) return [];
+  const direct = DNS_PROTOCOLS.map((protocol): Match => ({ destination: ENGINE_RESOLVER, protocol, port: 53 }));
+  return [
+    ...direct.flatMap((match) => refuseAloud("the engine's resolver without its translation", match)),
+    ...refuse("a program that speaks in the name of the engine's resolver", { source: ENGINE_RESOLVER, notTranslated: true }),
+  ];
+}
+
 /**
  * The upstreams and the engine's resolver are for the proxy alone. This stands ahead of "established": the
  * kernel remembers a question for half a minute after its answer, and whoever then sends from the same port
  * continues it in the kernel's eyes.
  */
-function refuseResolvers({ proxyUid }: PlanInput, family: Family, upstreams: readonly string[]): Rule[] {
-  const engine: Match[] = family === 4 ? [{ destination: ENGINE_RESOLVER, notUid: proxyUid }] : [];
+function guardResolvers({ proxyUid }: PlanInput, family: Family, upstreams: readonly string[]): Rule[] {
+  const engine: Match[] = family === 4 ? [{ destination: ENGINE_RESOLVER }] : [];
   const foreign = upstreams
     .filter((destination) => destination !== ENGINE_RESOLVER)
-    .flatMap((destination): Match[] => DNS_PROTOCOLS.map((protocol) => ({ destination, protocol, port: 53, notUid: proxyUid })));
-  const why = "a resolver that only the proxy may ask";
-  return [
-    ...[...engine, ...foreign].flatMap((match): Rule[] => [{ why, match, verdict: "log-refused" }, ...refuse(why, match)]),
-  ];
+    .flatMap((destination): Match[] => DNS_PROTOCOLS.map((protocol) => ({ destination, protocol, port: 53 })));
+  return [...engine, ...foreign].flatMap((match): Rule[] => [
+    { why: "DNS from the box's own resolver", match: { ...match, uid: proxyUid }, verdict: "accept" },
+    ...refuseAloud("a resolver that only the proxy may ask", match),
+  ]);
+}
+
+function refuseAloud(why: string, match: Match): Rule[] {
+  return [{ why, match, verdict: "log-refused" }, ...refuse(why, match)];
 }
 
 function planSsh({ ssh }: PlanInput, family: Family): Rule[] {
@@ -122,7 +142,7 @@ function reportTheRest(family: Family): Rule[] {
   const why = "report mode";
   const resolvers = RESOLVER_PORTS.flatMap((port) => DNS_PROTOCOLS.map((protocol): Match => ({ protocol, port })));
   return [
-    ...resolvers.flatMap((match): Rule[] => [{ why, match, verdict: "log-refused" }, ...refuse(why, match)]),
+    ...resolvers.flatMap((match) => refuseAloud(why, match)),
     ...refuseSpecial(why, family, {}),
     { why, match: publicOnly(family), verdict: "log-report" },
     ...acceptPublic(why, family, {}),
@@ -152,6 +172,7 @@ function specialBlocks(family: Family): string[] {
 function planInput(input: PlanInput, family: Family): Rule[] {
   return [
     ...refuseRoutingHeaders(family),
+    ...dropInvalid(),
     { why: "replies and path MTU news", match: { established: true }, verdict: "accept" },
     { why: "the box's own services", match: { inInterface: "lo" }, verdict: "accept" },
     // 134 router advertisement, 135 and 136 neighbour discovery.

@@ -45,8 +45,9 @@ function renderMatch(match: Match): string[] {
   if (match.foreignSource) words.push("-m", "addrtype", "!", "--src-type", "LOCAL");
   if (match.routingHeader) words.push("-m", "rt");
   if (match.uid !== undefined) words.push("-m", "owner", "--uid-owner", String(match.uid));
-  if (match.notUid !== undefined) words.push("-m", "owner", "!", "--uid-owner", String(match.notUid));
   if (match.established) words.push("-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED");
+  if (match.invalid) words.push("-m", "conntrack", "--ctstate", "INVALID");
+  if (match.notTranslated) words.push("-m", "conntrack", "!", "--ctstate", "RELATED,DNAT");
   if (match.set !== undefined) words.push("-m", "set", "--match-set", match.set, "dst,dst");
   return words;
 }

@@ -75,8 +75,9 @@ function renderMatch(match: Match, family: Family): string[] {
   if (match.foreignSource) words.push("fib", "saddr", "type", "!=", "local");
   if (match.routingHeader) words.push("exthdr", "rt", "exists");
   if (match.uid !== undefined) words.push("meta", "skuid", String(match.uid));
-  if (match.notUid !== undefined) words.push("meta", "skuid", "!=", String(match.notUid));
   if (match.established) words.push("ct", "state", "established,related");
+  if (match.invalid) words.push("ct", "state", "invalid");
+  if (match.notTranslated) words.push("ct", "state", "!=", "related", "ct", "status", "&", "dnat", "==", "0");
   if (match.set !== undefined) words.push(ip, "daddr", ".", "meta", "l4proto", ".", "th", "dport", `@${match.set}`);
   return words;
 }

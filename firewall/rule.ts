@@ -16,14 +16,16 @@ export type Match = {
   /** Destination address, protocol and port are an element of the set. */
   set?: string;
   established?: true;
+  /** The kernel knows no connection that the packet could belong to or begin. */
+  invalid?: true;
+  /** The packet is of a connection whose destination the kernel does not rewrite; the news that one was refused is not. */
+  notTranslated?: true;
   /** The source address is not an address of this namespace. */
   foreignSource?: true;
   /** The packet has an IPv6 routing header. */
   routingHeader?: true;
-  /** The socket that sends the packet belongs to this user. */
+  /** The socket that sends the packet belongs to this user. There is no opposite: to nftables a packet without a socket is nobody's. */
   uid?: number;
-  /** The socket belongs to another user, or (iptables only) there is none. */
-  notUid?: number;
 };
 
 /**

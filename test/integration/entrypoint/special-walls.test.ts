@@ -13,6 +13,7 @@ const EMPTY = emptyDocument({ name: "shell", hosts: [], critical: null });
 const PYTHON = "/usr/bin/python3";
 const ROOT = { uid: 0, gid: 0 };
 const PRIVATE = "private.lab-names.example";
+const NO_IPSET = { ipset: "#!/bin/sh\necho 'ipset: Cannot open session to kernel.' >&2\nexit 1\n" };
 
 describe("a box", () => {
   let lab: NamespaceLab;
@@ -65,13 +66,36 @@ describe("a box", () => {
     expect(about("a.evil.example.net")).toEqual(["dns deny null"]);
   });
 
-  it("refuses the engine's resolver (a stand-in on 127.0.0.11) to everybody but its own, on every port", async () => {
-    await holdBox(lab, LIST, async (box) => {
-      const server = lab.exec([PYTHON, "-c", ENGINE]);
+  it.each([
+    ["iptables", {}],
+    ["nftables", { replace: NO_IPSET }],
+  ])("refuses the engine's resolver (a stand-in on 127.0.0.11) to everybody but its own, on every port, by %s", async (_case, backend) => {
+    await holdBox(lab, { ...LIST, ...backend }, async (box) => {
+      await using engine = await standIn(lab);
       const targets = ["udp:127.0.0.11:53", "tcp:127.0.0.11:53", "udp:127.0.0.11:40053", "tcp:127.0.0.11:40053"];
-      await expect.poll(() => reach(box, targets, PROXY_IDS), { timeout: 8000 }).toEqual(targets.map(() => "connected"));
+      await expect.poll(() => reach(box, targets.slice(0, 2), PROXY_IDS), { timeout: 6000 }).toEqual(["connected", "connected"]);
       for (const ids of [undefined, ROOT]) expect(await reach(box, targets, ids)).toEqual(["EPERM", "ECONNREFUSED", "EPERM", "ECONNREFUSED"]);
-      await server;
+      // Without the engine's translation, port 53 is whoever's holds it.
+      await engine.removeTranslation();
+      for (const ids of [undefined, ROOT, PROXY_IDS]) expect(await reach(box, targets.slice(0, 2), ids)).toEqual(["EPERM", "ECONNREFUSED"]);
+    });
+  });
+
+  it.each([
+    ["iptables", {}],
+    ["nftables", { replace: NO_IPSET }],
+  ])("lets no program answer in the engine's place by making the question a reply within its own connection, by %s", async (_case, backend) => {
+    await holdBox(lab, { ...LIST, ...backend }, async (box) => {
+      await using _engine = await standIn(lab);
+      const ask = async () => (await box.exec([PYTHON, "-c", ASK_FROM, "41999"], PROXY_IDS)).stdout.trim();
+      await expect.poll(ask, { timeout: 8000 }).toBe("engine");
+      const hijack = box.exec([PYTHON, "-c", HIJACK, "42000"]);
+      await expect.poll(async () => (await lab.exec(["ss", "-Hltn", "sport = :53 and src 127.0.0.11"])).stdout, { timeout: 8000 }).not.toBe("");
+      const heard = new Set<string>();
+      for (let round = 0; round < 3; round += 1) heard.add((await box.exec([PYTHON, "-c", ASK_FROM, "42000"], PROXY_IDS)).stdout.trim());
+      expect([...heard]).toEqual(["engine"]);
+      // Its connections do not come into being, so that the kernel has none to take the question for a part of.
+      expect((await hijack).stdout).not.toMatch(/connected|heard/);
     });
   });
 
@@ -142,17 +166,66 @@ def attempt(protocol, port):
 print(*[attempt(flow.split(":")[0], int(flow.split(":")[1])) for flow in sys.argv[3:]])
 `;
 
-/** Answers what it is sent, for a few seconds, where Docker's own resolver listens. */
+/** Docker's own resolver as it stands in a namespace: on another port, which the kernel puts in the place of 53. */
+async function standIn(lab: NamespaceLab): Promise<AsyncDisposable & { removeTranslation: () => Promise<void> }> {
+  const rules = ["udp", "tcp"].flatMap((protocol) => [
+    ["OUTPUT", "-d", "127.0.0.11", "-p", protocol, "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:40053"],
+    ["POSTROUTING", "-s", "127.0.0.11", "-p", protocol, "--sport", "40053", "-j", "SNAT", "--to-source", ":53"],
+  ]);
+  const change = async (op: "-A" | "-D"): Promise<void> => {
+    for (const rule of rules) await lab.exec(["iptables", "-w", "-t", "nat", op, ...rule]);
+  };
+  await change("-A");
+  let present = true;
+  const removeTranslation = async (): Promise<void> => {
+    if (present) await change("-D");
+    present = false;
+  };
+  const server = lab.exec([PYTHON, "-c", ENGINE]);
+  return {
+    removeTranslation,
+    [Symbol.asyncDispose]: async () => {
+      await removeTranslation();
+      await server;
+    },
+  };
+}
+
+/** Says "engine" to whom asks, for a few seconds, where Docker's own resolver listens. */
 const ENGINE = `
 import select, socket, time
 sockets = []
-for port in (53, 40053):
-    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
-        s = socket.socket(socket.AF_INET, kind); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.11", port)); sockets.append(s)
-        if kind == socket.SOCK_STREAM: s.listen()
-deadline = time.time() + 5
+for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_INET, kind); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.11", 40053)); sockets.append(s)
+    if kind == socket.SOCK_STREAM: s.listen()
+deadline = time.time() + 9
 while time.time() < deadline:
     for s in select.select(sockets, [], [], 0.2)[0]:
-        if s.type == socket.SOCK_STREAM: s.accept()[0].close()
+        if s.type == socket.SOCK_STREAM: c = s.accept()[0]; c.send(b"engine"); c.close()
         else: data, source = s.recvfrom(4096); s.sendto(data, source)
+`;
+
+/** Asks the engine's resolver from a port of its own and says who answers. */
+const ASK_FROM = `
+import socket, sys
+s = socket.socket(); s.settimeout(3); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+try: s.bind(("127.0.0.1", int(sys.argv[1]))); s.connect(("127.0.0.11", 53)); print(s.recv(64).decode())
+except OSError as error: print(type(error).__name__)
+`;
+
+/** Has had a connection from port 53 of the engine's address to the port that the question will come from, and answers there for some seconds. */
+const HIJACK = `
+import socket, sys, time
+def take():
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1); s.bind(("127.0.0.11", 53)); return s
+for _ in range(3):
+    goal = socket.socket(); goal.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); goal.bind(("127.0.0.1", int(sys.argv[1]))); goal.listen(1)
+    s = take(); s.settimeout(1)
+    try: s.connect(("127.0.0.1", int(sys.argv[1]))); print("connected")
+    except OSError as error: print(type(error).__name__)
+    s.close(); goal.close()
+listener = take(); listener.listen(64); listener.settimeout(4)
+try:
+    while True: c = listener.accept()[0]; c.send(b"hijacked"); c.close(); print("heard")
+except TimeoutError: pass
 `;
