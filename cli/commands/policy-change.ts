@@ -32,19 +32,21 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
   return await withPolicyLock(host.agentboxHome, async () => {
     const config = await readConfig({ host, projectPath: findProject(host) });
     const now = Date.now();
+    const closes = side === "deny";
+    const failed = closes ? (session: string): string => warnOpen(boxes, session, hosts) : undefined;
     const verify = (policy: BoxPolicy): void => (side === "allow" ? requireAllowed(policy, hosts) : undefined);
     if (scope !== "always" && boxes.length === 0) throw refuseIdle(side, hosts);
     await requireTrust({ host, config, ask: undefined });
     if (scope !== "always") {
       const words = hosts.map((text) => (scope === "once" ? { text, until: now + ONCE_MS } : { text }));
-      const outcomes = await changeBoxes({ host, config, boxes, verify, change: (overlay) => changeOverlay(overlay, { side, words, now }) });
+      const outcomes = await changeBoxes({ host, config, boxes, verify, closes, change: (overlay) => changeOverlay(overlay, { side, words, now }) });
       const until = scope === "once" ? ` until ${new Date(now + ONCE_MS).toISOString()}` : " until the session ends";
-      return await tell({ print, say }, outcomes, `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}${until}`);
+      return await tell({ print, say }, outcomes, { said: `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}${until}`, failed });
     }
     if (side === "allow") await requirePossible(host, config, hosts);
     const edited = await editConfig({ host, config, edit: (text, file) => editHosts(text, file, side, hosts) });
     await print(`${describeEdit(edited)}\n`);
-    return await applyEdited({ host, print, say }, { edited, boxes, verify, said: `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}`, change: (overlay) => dropWords(overlay, hosts) });
+    return await applyEdited({ host, print, say }, { edited, boxes, verify, closes, failed, said: `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}`, change: (overlay) => dropWords(overlay, hosts) });
   });
 }
 
@@ -64,15 +66,15 @@ export async function applyPreset({ host, print, say }: Edge, { preset, engine }
   });
 }
 
-type Applying = { edited: EditOutcome; boxes: readonly LiveBox[]; verify: (policy: BoxPolicy) => void; said: string; change: (overlay: Overlay) => Overlay };
+type Applying = { edited: EditOutcome; boxes: readonly LiveBox[]; verify: (policy: BoxPolicy) => void; closes?: boolean; change: (overlay: Overlay) => Overlay } & Telling;
 
-async function applyEdited({ host, print, say }: Edge, { edited, boxes, verify, said, change }: Applying): Promise<number> {
+async function applyEdited({ host, print, say }: Edge, { edited, boxes, verify, closes, change, ...telling }: Applying): Promise<number> {
   if (edited.created) say(`this project has a configuration of its own now (${edited.file}): every start here has the firewall on`);
   if (boxes.length === 0) {
     say("no box of this project runs; the next start takes it");
     return 0;
   }
-  return await tell({ print, say }, await changeBoxes({ host, config: edited.config, boxes, verify, change }), said);
+  return await tell({ print, say }, await changeBoxes({ host, config: edited.config, boxes, verify, closes: closes === true, change }), telling);
 }
 
 function describeEdit({ file, changed, created }: EditOutcome): string {
@@ -129,11 +131,21 @@ function refuseIdle(side: keyof Overlay, hosts: readonly string[]): UsageError {
   return new UsageError({ what: "no box of this project runs with a firewall", expected: "a running box, or --always", fix: `to write it into the configuration: agentbox policy ${side} --always ${hosts.join(" ")}` });
 }
 
+/** What is said of a box that took the change; and of one that did not, by its session. */
+export type Telling = { said: string; failed?: ((session: string) => string) | undefined };
+
 /** Prints what became of a change in each box, and returns the exit code. */
-export async function tell({ print, say }: Pick<Edge, "print" | "say">, outcomes: readonly BoxOutcome[], said: string): Promise<number> {
+export async function tell({ print, say }: Pick<Edge, "print" | "say">, outcomes: readonly BoxOutcome[], { said, failed = (session) => `session ${session} goes on as before` }: Telling): Promise<number> {
   for (const outcome of outcomes) {
     if (outcome.ok) await print(`session ${outcome.session}: ${said}\n`);
-    else for (const complaint of outcome.complaints) say(`session ${outcome.session} goes on as before: ${renderComplaint(complaint)}`);
+    else for (const complaint of outcome.complaints) say(`${failed(outcome.session)}: ${renderComplaint(complaint)}`);
   }
   return outcomes.every(({ ok }) => ok) ? 0 : NOT_APPLIED;
+}
+
+/** Whoever denies a host has to know that a box still reaches it, and what ends that without the box's help. */
+function warnOpen(boxes: readonly LiveBox[], session: string, hosts: readonly string[]): string {
+  const box = boxes.find(({ record }) => record.id === session);
+  const removal = box === undefined ? "" : `, or by \`${box.record.engine} rm -f ${box.record.container}\``;
+  return `${hosts.join(", ")} STILL OPEN in session ${session}, which goes on as before (to be sure, end its box by Ctrl-C where it runs${removal})`;
 }

@@ -35,6 +35,6 @@ async function updateBoxes({ host, print, say }: Edge): Promise<number> {
       say(`boxes that run keep the network that they have (${config.why}); start them anew`);
       return 0;
     }
-    return await tell({ print, say }, await changeBoxes({ host, config, boxes, verify: () => undefined, change: (overlay) => overlay }), `enforces ${config.source ?? "the configuration"}`);
+    return await tell({ print, say }, await changeBoxes({ host, config, boxes, verify: () => undefined, change: (overlay) => overlay }), { said: `enforces ${config.source ?? "the configuration"}` });
   });
 }

@@ -5,7 +5,8 @@ import { ConfigError } from "../../policy/errors.ts";
 import { makePrivateDirectory } from "../session/home.ts";
 
 const FILE = "policy.lock";
-const WAIT_MS = 30_000;
+/** Longer than a box is waited for under the lock. */
+const WAIT_MS = 60_000;
 const POLL_MS = 20;
 const SQLITE_BUSY = 5;
 

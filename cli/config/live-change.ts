@@ -7,7 +7,7 @@ import type { EngineKind } from "../engine/engine.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
 import { readEnforced } from "../session/enforced-policy.ts";
-import { sendControl } from "../session/control.ts";
+import { PATIENT_MS, sendControl } from "../session/control.ts";
 import { renderPolicyTexts } from "../session/policy-texts.ts";
 import { findRunningBoxes, type RunningBox } from "../session/running-boxes.ts";
 import { readSessions } from "../session/session-record.ts";
@@ -43,6 +43,8 @@ export type LiveChange = {
   change: (overlay: Overlay) => Overlay;
   /** Throws when the policy that would come into force is not what was asked for. */
   verify: (policy: BoxPolicy) => void;
+  /** The change closes something, so that a box that is slow to answer is waited for. */
+  closes?: boolean;
 };
 
 /** Has every box take the changed policy, side by side, each whole or not at all. To be called under the policy lock. */
@@ -62,7 +64,7 @@ export async function changeBoxes({ boxes, ...rest }: LiveChange): Promise<BoxOu
 
 type Outcome = { ok: true; added: readonly string[]; removed: readonly string[] } | { ok: false; complaints: readonly Complaint[] };
 
-async function changeBox(box: LiveBox, { host, config, change, verify }: Omit<LiveChange, "boxes">): Promise<Outcome> {
+async function changeBox(box: LiveBox, { host, config, change, verify, closes = false }: Omit<LiveChange, "boxes">): Promise<Outcome> {
   const { record, directory, visible, engine } = box;
   if (readEnforced(visible)?.mode === "none") {
     const fix = "end it, then start again: `agentbox policy show` tells what a start would open";
@@ -74,7 +76,7 @@ async function changeBox(box: LiveBox, { host, config, change, verify }: Omit<Li
   // Judged here by the box's own code first: the answer of the box is the same, with worse places.
   const policy = await readBoxPolicy(host.root, document);
   verify(policy);
-  const reply = await sendControl(engine, box, { op: "replace", document });
+  const reply = await sendControl(engine, box, { op: "replace", document }, closes ? PATIENT_MS : undefined);
   if (!reply.ok) return { ok: false, complaints: reply.complaints };
   await writeOverlay(directory, overlay);
   await writePolicyTexts(visible, renderPolicyTexts({ policy, mode: "allowlist", topology: record.topology, agent: record.agent }));

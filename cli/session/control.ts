@@ -4,7 +4,9 @@ import { KEEPER_IDS } from "../../policy/reserved-ids.ts";
 import type { Engine } from "../engine/engine.ts";
 
 /** A keeper waits for its proxy for seconds, and answers then in any case. */
-const answerMs = 15_000;
+const ANSWER_MS = 15_000;
+/** For what closes something: a box at its limits takes long to start a program, and may be kept busy on purpose. */
+export const PATIENT_MS = 45_000;
 
 /** Speaks for the host in a box, under the keeper's own uid and with nothing of the container's environment. */
 const controlProgram = ["/usr/bin/env", "--ignore-environment", "/usr/local/bin/node", "--disable-sigusr1", "/usr/local/lib/agentbox/control.mjs"];
@@ -13,7 +15,7 @@ const controlProgram = ["/usr/bin/env", "--ignore-environment", "/usr/local/bin/
  * Asks the keeper of a running box. A refused request is an answer; EngineError where there is none: the
  * box is not up yet, has ended, or is of another version. `container` is the one that holds the namespace.
  */
-export async function sendControl(engine: Engine, { container }: { container: string }, request: ControlRequest): Promise<ControlReply> {
+export async function sendControl(engine: Engine, { container }: { container: string }, request: ControlRequest, answerMs = ANSWER_MS): Promise<ControlReply> {
   const argv = ["exec", "--interactive", "--user", `${KEEPER_IDS.uid}:${KEEPER_IDS.gid}`, container, ...controlProgram];
   const result = await engine.client.call(argv, { input: JSON.stringify(request), timeoutMs: answerMs });
   const answer = controlReplySchema.safeParse(parseJson(result.stdout));

@@ -99,8 +99,30 @@ describe("policy allow and deny while a box runs", () => {
   test("a box that does not answer is told, and nothing is recorded", async () => {
     const directory = await openSession("20261121-040000-aaaaaa");
     answerExec("echo no such container >&2");
-    expect(await engine.run(["policy", "deny", "one.example.com"])).toMatchObject({ code: 70, stdout: "", stderr: expect.stringMatching(/goes on as before: .*did not answer/) });
+    const outcome = await engine.run(["policy", "allow", "one.example.com"]);
+    expect(outcome).toMatchObject({ code: 70, stdout: "", stderr: expect.stringMatching(/session 20261121-040000-aaaaaa goes on as before: .*did not answer/) });
+    expect(outcome.stderr).not.toContain("STILL OPEN");
     expect(existsSync(path.join(directory, "overlay.json"))).toBe(false);
+  });
+
+  test.each([
+    { name: "does not answer", exec: "echo no such container >&2", why: /did not answer/, argv: ["policy", "deny", "one.example.com"] },
+    { name: "refuses", exec: `echo '${refused}'`, why: /the set is full/, argv: ["policy", "deny", "one.example.com"] },
+    { name: "does not answer to what the file says from now on", exec: "echo no such container >&2", why: /did not answer/, argv: ["policy", "deny", "--always", "one.example.com"] },
+  ])("a denied host that stays open in a box that $name is called so, with what ends the box", async ({ exec, why, argv }) => {
+    await openSession("20261121-040000-aaaaaa");
+    answerExec(exec);
+    const outcome = await engine.run(argv);
+    expect(outcome.code).toBe(70);
+    expect(outcome.stdout).not.toContain("denied");
+    expect(outcome.stderr).toMatch(/one\.example\.com STILL OPEN in session 20261121-040000-aaaaaa.*Ctrl-C.*`docker rm -f agentbox-20261121-040000-aaaaaa`/);
+    expect(outcome.stderr).toMatch(why);
+  });
+
+  test("a box that is busy is waited for longer when a host is to be denied", { timeout: 60_000 }, async () => {
+    await openSession("20261121-040000-aaaaaa");
+    answerExec(`sleep 17; echo '${taken}'`);
+    expect(await engine.run(["policy", "deny", "one.example.com"])).toMatchObject({ code: 0, stdout: expect.stringContaining("one.example.com denied") });
   });
 
   test("without a running box it says how to write it down", async () => {
