@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Edge } from "../edge.ts";
-import { readDecisions } from "../log/decision-files.ts";
+import { describeGaps, readDecisions } from "../log/decision-files.ts";
 import { dropOwnProbes } from "../log/own-probes.ts";
 import { type blockedSchema, collectRefusals, type Refusal } from "../log/refusals.ts";
 import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
@@ -8,8 +8,9 @@ import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
 /** Shows what the running or last session of this project was refused, and what would allow it. */
 export async function showBlocked({ host, print, say }: Edge, { all, json, session }: { all: boolean; json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
-  const { records, unread } = chosen === undefined ? { records: [], unread: 0 } : readDecisions(chosen.directory);
+  const { records, ...gaps } = chosen === undefined ? { records: [], unread: 0, missing: 0 } : readDecisions(chosen.directory);
   const { refusals, telemetry } = collectRefusals(chosen === undefined || all ? records : dropOwnProbes(records), { all });
+  for (const text of describeGaps(gaps)) say(text);
   if (json) {
     const answer: z.infer<typeof blockedSchema> = { version: 1, session: chosen?.record.id ?? null, running: chosen?.running ?? false, refusals, telemetry };
     await print(`${JSON.stringify(answer, undefined, 2)}\n`);
@@ -17,7 +18,6 @@ export async function showBlocked({ host, print, say }: Edge, { all, json, sessi
   }
   say(chosen === undefined ? NO_SESSION : describeChoice(chosen));
   if (chosen === undefined) return 0;
-  if (unread > 0) say(`${unread} lines of its log were not understood`);
   await print(refusals.length === 0 ? "Nothing was refused.\n" : `${refusals.map(renderRefusal).join("\n")}\n`);
   if (telemetry > 0) say(`${telemetry} ${telemetry === 1 ? "host" : "hosts"} of telemetry left out; --all shows ${telemetry === 1 ? "it" : "them"}`);
   if (!chosen.running && refusals.some(({ command }) => command !== null)) say("nothing runs now: add --always to a command, and the next start allows it");

@@ -1,6 +1,6 @@
 import type { DecisionRecord } from "../../policy/decision-record.ts";
 import type { Edge } from "../edge.ts";
-import { readDecisions } from "../log/decision-files.ts";
+import { describeGaps, readDecisions } from "../log/decision-files.ts";
 import { followDecisions } from "../log/follow-decisions.ts";
 import { readRecord } from "../session/session-record.ts";
 import { chooseSession, describeChoice, isRunning, NO_SESSION } from "./session-choice.ts";
@@ -15,11 +15,12 @@ export async function showLogs({ host, print, say }: Edge, { follow, json, sessi
   const { directory } = chosen;
   const render = json ? (record: DecisionRecord) => JSON.stringify(record) : renderRecord;
   if (!follow) {
-    const { records, unread } = readDecisions(directory);
-    if (unread > 0) say(`${unread} lines were not understood`);
+    const { records, ...gaps } = readDecisions(directory);
+    for (const text of describeGaps(gaps)) say(text);
     await print(records.map((record) => `${render(record)}\n`).join(""));
     return 0;
   }
+  for (const text of describeGaps(readDecisions(directory))) say(text);
   const isOver = async (): Promise<boolean> => {
     const record = await readRecord(directory);
     return record === undefined || record === "foreign" || !(await isRunning({ directory, record }));

@@ -2,8 +2,11 @@ import { join } from "node:path";
 import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../policy/decision-record.ts";
 import { readPlainFile } from "../workspace/plain-file.ts";
 
-/** What a session decided, in order. `unread` counts lines that are none of ours, and files that could not be read. */
-export type DecisionLogContent = { records: DecisionRecord[]; unread: number };
+/**
+ * What a session decided, in order. `unread` counts lines that are none of ours, and files that could not be read;
+ * `missing` those that came before the oldest and were rotated away, or removed.
+ */
+export type DecisionLogContent = { records: DecisionRecord[]; unread: number; missing: number };
 
 const OLDER_FILES = 3;
 /** A box rotates long before; more is no log of ours. */
@@ -37,7 +40,16 @@ export function readDecisions(sessionDirectory: string): DecisionLogContent {
       else if (!bySeq.has(record.seq)) bySeq.set(record.seq, record);
     }
   }
-  return { records: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq), unread };
+  const records = [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
+  return { records, unread, missing: records[0]?.seq ?? 0 };
+}
+
+/** What a reader of a log has to know of what is not in it, a sentence each. */
+export function describeGaps({ unread, missing }: Pick<DecisionLogContent, "unread" | "missing">): string[] {
+  return [
+    ...(missing > 0 ? [`older lines of its log are gone (${missing}): what is told here is not all`] : []),
+    ...(unread > 0 ? [`${unread} ${unread === 1 ? "line" : "lines"} of its log were not understood`] : []),
+  ];
 }
 
 /** Parses one line of a decision log; undefined for what is none. */

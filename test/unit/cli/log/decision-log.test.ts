@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findDecisionFile, readDecisions } from "../../../../cli/log/decision-files.ts";
+import { describeGaps, findDecisionFile, readDecisions } from "../../../../cli/log/decision-files.ts";
 import { followDecisions } from "../../../../cli/log/follow-decisions.ts";
 import { collectRefusals } from "../../../../cli/log/refusals.ts";
 import { renderSessionReport } from "../../../../cli/log/session-report.ts";
@@ -52,6 +52,16 @@ describe("the files of a log", () => {
     expect(readDecisions(session)).toMatchObject({ unread: 0, records: [0, 1, 2, 3, 4, 5].map((seq) => ({ seq })) });
   });
 
+  test.each([
+    { name: "are whole from the first line on", from: 0, missing: 0, said: [] },
+    { name: "tell how many older lines were rotated away, or removed", from: 7, missing: 7, said: [expect.stringMatching(/^older lines of its log are gone \(7\)/)] },
+  ])("$name", ({ from, missing, said }) => {
+    writeFileSync(live, lines(from, 9));
+    const { records, ...gaps } = readDecisions(session);
+    expect({ first: records[0]?.seq, gaps }).toEqual({ first: from, gaps: { unread: 0, missing } });
+    expect(describeGaps(gaps)).toEqual(said);
+  });
+
   test("may hold what is no record, which is counted and skipped", () => {
     writeFileSync(live, `nonsense\n${line(1)}{"kind":"decision"}\n`);
     expect(readDecisions(session)).toMatchObject({ unread: 2, records: [{ seq: 1 }] });
@@ -60,7 +70,7 @@ describe("the files of a log", () => {
   test("are not followed to a file of the host, as a box could have them linked", () => {
     writeFileSync(path.join(session, "secret"), line(7));
     symlinkSync(path.join(session, "secret"), live);
-    expect(readDecisions(session)).toEqual({ records: [], unread: 1 });
+    expect(readDecisions(session)).toEqual({ records: [], unread: 1, missing: 0 });
   });
 
   test("are followed over rotations without a gap or a repeat, until the session is over", async () => {
