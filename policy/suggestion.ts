@@ -1,12 +1,10 @@
-import { WILDCARD_PROBE } from "./effective-list.ts";
 import type { DecisionRecord } from "./decision-record.ts";
-import { classifyAddress } from "./address-class.ts";
 import { commandOf, renderAllowCommand } from "./allow-command.ts";
 import { renderEntry, type EntryTarget } from "./entry.ts";
-import { parseHost, renderHost, type Host } from "./host-name.ts";
+import { renderHost, type Host } from "./host-name.ts";
 import { registrableDomain } from "./public-suffix.ts";
 import { findSharedStore } from "./shared-stores.ts";
-import { isTelemetryHost } from "./telemetry-hosts.ts";
+import { collectHosts, type UsedHost } from "./used-hosts.ts";
 
 /** One entry for `allow_hosts`, and what it stands for. */
 export type Suggestion = {
@@ -23,18 +21,25 @@ export type Suggestion = {
 const FOLD_FROM = 4;
 const DEFAULT_PORT = 443;
 
-type Used = { host: Host; ports: Set<number>; count: number };
+/** What the lists that come with the box open anyway: such hosts need no entry. */
+export type DefaultTest = (host: Host, port: number) => boolean;
 
 /**
  * Works out the smallest list that covers what a session used: hosts that were allowed, or let through by
- * report mode. Ports are those of the kernel's records, else 443. Four or more names with the same ports
- * below one registered domain become a wildcard below what they have in common, never below a public
- * suffix or a shared store. Telemetry, dotless names and special-purpose addresses are left out. Most
- * used first. This module loads a large table of suffixes.
+ * report mode, without those that are open by default. Ports are those of the kernel's records, else 443. Four or more
+ * names that no rule allowed, with the same ports below one registered domain, become a wildcard below what they
+ * have in common, never below a public suffix or a shared store. Telemetry, dotless names and special-purpose
+ * addresses are left out. Most used first. This module loads a large table of suffixes.
  */
-export function suggestEntries(records: readonly DecisionRecord[]): readonly Suggestion[] {
-  const used = collectHosts(records, ({ action }) => action !== "deny");
+export function suggestEntries(records: readonly DecisionRecord[], isDefault: DefaultTest = () => false): readonly Suggestion[] {
+  const used = collectHosts(records, ({ action }) => action !== "deny").filter((each) => !isOpenByDefault(each, isDefault));
   return foldNames(used).toSorted(byUse);
+}
+
+/** Lists the hosts that a session used and that are open by default, in the order of the alphabet. */
+export function listDefaults(records: readonly DecisionRecord[], isDefault: DefaultTest): readonly string[] {
+  const used = collectHosts(records, ({ action }) => action !== "deny").filter((each) => isOpenByDefault(each, isDefault));
+  return used.map(({ host }) => renderHost(host)).toSorted();
 }
 
 /** Works out what would have to be allowed for a session that failed: what no rule allowed, unfolded, without telemetry. Most asked for first. */
@@ -55,30 +60,11 @@ export function renderSuggestedCommands(suggestions: readonly Suggestion[]): rea
   return [...new Set(commands)].filter((command) => command !== null);
 }
 
-type Decided = Extract<DecisionRecord, { kind: "decision" }>;
-
-function collectHosts(records: readonly DecisionRecord[], wanted: (record: Decided) => boolean): readonly Used[] {
-  const hosts = new Map<string, Used>();
-  for (const record of records) {
-    if (record.kind !== "decision" || !wanted(record)) continue;
-    const host = parseHost(record.host);
-    if (!host.ok || !isWorthListing(host.value)) continue;
-    const key = renderHost(host.value);
-    const used = hosts.get(key) ?? { host: host.value, ports: new Set(), count: 0 };
-    used.count += record.count;
-    if (record.port !== null) used.ports.add(record.port);
-    hosts.set(key, used);
-  }
-  return [...hosts.values()];
+function isOpenByDefault(used: UsedHost, isDefault: DefaultTest): boolean {
+  return portsOf(used).every((port) => isDefault(used.host, port));
 }
 
-function isWorthListing(host: Host): boolean {
-  if (host.kind === "address") return classifyAddress(host.address).kind === "public";
-  const { name } = host;
-  return name.includes(".") && !name.endsWith(".arpa") && !name.startsWith(`${WILDCARD_PROBE}.`) && !isTelemetryHost(name);
-}
-
-function foldNames(used: readonly Used[]): readonly Suggestion[] {
+function foldNames(used: readonly UsedHost[]): readonly Suggestion[] {
   const groups = Map.groupBy(used, (each) => groupOf(each));
   return [...groups].flatMap(([group, members]) => {
     const names = members.flatMap(({ host }) => (host.kind === "name" ? [host.name] : []));
@@ -91,9 +77,9 @@ function foldNames(used: readonly Used[]): readonly Suggestion[] {
   });
 }
 
-/** Names that may become one wildcard: the same registered domain and ports, below it and not the domain itself. */
-function groupOf(used: Used): string | undefined {
-  if (used.host.kind !== "name") return undefined;
+/** Names that may become one wildcard: the same registered domain and ports, below it and not the domain itself. What a rule allows already is not widened. */
+function groupOf(used: UsedHost): string | undefined {
+  if (used.host.kind !== "name" || used.allowed) return undefined;
   const domain = registrableDomain(used.host.name);
   return domain === undefined || domain === used.host.name ? undefined : `${domain} ${portsOf(used).join(",")}`;
 }
@@ -107,7 +93,7 @@ function commonSuffix(names: readonly string[]): string {
   return first.slice(0, differing).toReversed().join(".");
 }
 
-function describeHost(used: Used): Suggestion {
+function describeHost(used: UsedHost): Suggestion {
   const { host, count } = used;
   const ports = portsOf(used);
   const target: EntryTarget =
@@ -117,7 +103,7 @@ function describeHost(used: Used): Suggestion {
   return { text: render(target, ports), ports, hosts: [renderHost(host)], count };
 }
 
-function portsOf({ ports }: Used): readonly number[] {
+function portsOf({ ports }: UsedHost): readonly number[] {
   return ports.size === 0 ? [DEFAULT_PORT] : [...ports].toSorted((a, b) => a - b);
 }
 

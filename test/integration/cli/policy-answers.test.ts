@@ -170,9 +170,22 @@ describe("the decision log", () => {
     expect({ code, hosts: stdout.trim().split("\n").map((line) => /\w\.example\.net/.exec(line)?.[0]) }).toEqual({ code: 0, hosts: ["a.example.net", "b.example.net", "c.example.net"] });
   });
 
+  test.each([["blocked"], ["logs"], ["logs", "--follow"], ["policy", "suggest"], ["blocked", "--json"]])("that lost its oldest lines is told of, and a whole one is not: %s %s", async (...argv) => {
+    await recordSession("20261121-040000-aaaaaa", [decided(500, "a.example.net")]);
+    const words = argv.filter((word) => word !== undefined);
+    const outcome = await engine.run(words);
+    expect(outcome.code).toBe(0);
+    expect(outcome.stderr).toMatch(/older lines of its log are gone \(500\)/);
+    expect(outcome.stdout).not.toContain("are gone");
+    await recordSession("20261121-050000-bbbbbb", [decided(0, "a.example.net")]);
+    expect((await engine.run(words)).stderr).not.toContain("are gone");
+  });
+
   test("says what a session used, as the smallest list", async () => {
-    await recordSession("20261121-040000-aaaaaa", [decided(1, "ok.example.net", { action: "allow", reason: "allowed" }), decided(2, "no.example.net")]);
-    expect(suggestionsSchema.parse(JSON.parse((await engine.run(["policy", "suggest", "--json"])).stdout)).entries).toMatchObject([{ text: "ok.example.net" }]);
-    expect((await engine.run(["policy", "suggest"])).stdout).toMatch(/^\[network\]\nallow_hosts = \[\n {2}"ok\.example\.net", # 1 time\n\]\n$/);
+    await recordSession("20261121-040000-aaaaaa", [decided(1, "ok.example.net", { action: "allow", reason: "allowed" }), decided(2, "no.example.net"), decided(3, "pypi.org", { action: "allow", reason: "allowed" })]);
+    expect(suggestionsSchema.parse(JSON.parse((await engine.run(["policy", "suggest", "--json"])).stdout))).toMatchObject({ defaults: ["pypi.org"], entries: [{ text: "ok.example.net" }] });
+    const { stdout, stderr } = await engine.run(["policy", "suggest"]);
+    expect(stderr).toMatch(/1 host is allowed by default and left out: pypi\.org/);
+    expect(stdout).toMatch(/^\[network\]\nallow_hosts = \[\n {2}"ok\.example\.net", # 1 time\n\]\n$/);
   });
 });

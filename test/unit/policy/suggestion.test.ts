@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { DecisionRecord } from "../../../policy/decision-record.ts";
 import { parseEntry } from "../../../policy/entry.ts";
 import { findSharedStore, SHARED_STORES_DATE } from "../../../policy/shared-stores.ts";
-import { renderSuggestedCommands, renderSuggestedToml, suggestEntries, suggestFixes } from "../../../policy/suggestion.ts";
+import type { Host } from "../../../policy/host-name.ts";
+import { listDefaults, renderSuggestedCommands, renderSuggestedToml, suggestEntries, suggestFixes } from "../../../policy/suggestion.ts";
 import { isTelemetryHost, TELEMETRY_HOSTS_DATE } from "../../../policy/telemetry-hosts.ts";
 
 type Decided = Extract<DecisionRecord, { kind: "decision" }>;
@@ -11,7 +12,10 @@ function record(host: string, further: Partial<Decided> = {}): DecisionRecord {
   return { kind: "decision", time: "2026-11-21T00:00:00.000Z", seq: 0, session: "s", protocol: "dns", host, port: null, type: "A", addresses: [], action: "allow", reason: "allowed", rule: null, source: null, detail: null, hint: null, client: null, count: 1, ...further };
 }
 
+const reported = { action: "report", reason: "not_allowed" } as const;
 const texts = (records: readonly DecisionRecord[]): readonly string[] => suggestEntries(records).map(({ text }) => text);
+
+const isDefault = (host: Host, port: number): boolean => port === 443 && host.kind === "name";
 
 describe("the list that a session used", () => {
   test("holds each allowed name once, most used first", () => {
@@ -46,16 +50,34 @@ describe("the list that a session used", () => {
     ["never folds blogs of strangers", ["a.blogspot.com", "b.blogspot.com", "c.blogspot.com", "d.blogspot.com"], ["a.blogspot.com", "b.blogspot.com", "c.blogspot.com", "d.blogspot.com"]],
     ["never folds over a shared store", ["a.cloud.google.com", "b.cloud.google.com", "c.cloud.google.com", "d.cloud.google.com"], ["a.cloud.google.com", "b.cloud.google.com", "c.cloud.google.com", "d.cloud.google.com"]],
   ])("%s", (_row, hosts, expected) => {
-    expect(texts(hosts.map((host) => record(host)))).toEqual(expected);
+    expect(texts(hosts.map((host) => record(host, reported)))).toEqual(expected);
   });
 
   test("does not fold names with different ports", () => {
-    const names = ["a.x.com", "b.x.com", "c.x.com"].map((host) => record(host));
-    expect(texts([...names, record("d.x.com", { port: 8443 })])).toEqual(["a.x.com", "b.x.com", "c.x.com", "d.x.com:8443"]);
+    const names = ["a.x.com", "b.x.com", "c.x.com"].map((host) => record(host, reported));
+    expect(texts([...names, record("d.x.com", { ...reported, port: 8443 })])).toEqual(["a.x.com", "b.x.com", "c.x.com", "d.x.com:8443"]);
+  });
+
+  test("does not widen what a rule allows already", () => {
+    const names = ["a.x.com", "b.x.com", "c.x.com"].map((host) => record(host, reported));
+    expect(texts([...names, record("d.x.com")])).toEqual(["a.x.com", "b.x.com", "c.x.com", "d.x.com"]);
+    expect(texts([...names, record("d.x.com", reported)])).toEqual(["*.x.com"]);
+  });
+
+  test("counts a packet for the name that led to its address: the one asked for last, else the one that the keeper knew", () => {
+    const packet = { ...reported, protocol: "address", port: 8443 } as const;
+    const answers = [record("old.com", { addresses: ["140.82.112.3"] }), record("new.com", { addresses: ["140.82.112.3", "140.82.112.4"] })];
+    expect(texts([...answers, record("140.82.112.3", packet), record("140.82.112.9", { ...packet, detail: "an address of known.com, other.com; x" }), record("140.82.112.10", packet)])).toEqual(["new.com:8443", "140.82.112.10:8443", "known.com:8443", "old.com"]);
+  });
+
+  test("leaves out what is open by default on all the ports that were used, and names it", () => {
+    const records = [record("a.com"), record("b.com"), record("b.com", { ...reported, protocol: "address", port: 8443 })];
+    expect(suggestEntries(records, isDefault).map(({ text }) => text)).toEqual(["b.com:8443"]);
+    expect(listDefaults(records, isDefault)).toEqual(["a.com"]);
   });
 
   test("consists of entries that the lists accept", () => {
-    for (const { text } of suggestEntries([record("a.com", { port: 22 }), record("2606:50c0::1", { port: 22 }), ...["a", "b", "c", "d"].map((label) => record(`${label}.x.com`, { port: 8443 }))])) {
+    for (const { text } of suggestEntries([record("a.com", { port: 22 }), record("2606:50c0::1", { port: 22 }), ...["a", "b", "c", "d"].map((label) => record(`${label}.x.com`, { ...reported, port: 8443 }))])) {
       expect([text, parseEntry(text, "list").ok]).toEqual([text, true]);
     }
   });
