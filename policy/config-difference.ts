@@ -3,6 +3,14 @@ import { escapeUnseen } from "./parsed.ts";
 /** A file by the name that messages use, and its text. */
 export type NamedText = { name: string; text: string };
 
+/**
+ * Tells by its name whether a file lies outside the project. A configuration that nobody agreed to may name any file of
+ * the user, a list of passwords too: nothing of its lines is repeated.
+ */
+export function isForeignFile(name: string): boolean {
+  return name.startsWith("/");
+}
+
 const CONTEXT = 3;
 /** Cells of the comparison's table; beyond it all old lines are shown, then all new ones. */
 const MAX_CELLS = 4_000_000;
@@ -11,7 +19,8 @@ type Line = { sign: " " | "-" | "+"; text: string };
 
 /**
  * Renders how texts differ, line by line with `-` and `+` and three lines around each change, for a
- * terminal: nothing in them acts on it. Files of the same name are compared; equal ones are left out.
+ * terminal: nothing in them acts on it. Files of the same name are compared; equal ones are left out, and of
+ * those outside the project only the name is shown.
  */
 export function renderDifference(before: readonly NamedText[], after: readonly NamedText[]): string {
   const names = new Set([...after, ...before].map(({ name }) => name));
@@ -20,7 +29,7 @@ export function renderDifference(before: readonly NamedText[], after: readonly N
     const current = after.find((file) => file.name === name);
     if (old?.text === current?.text) return [];
     const title = escapeUnseen(name);
-    const lines = keepContext(compareLines(splitLines(old?.text), splitLines(current?.text)));
+    const lines = isForeignFile(name) ? ["(its lines are not shown, since it lies outside the project)"] : keepContext(compareLines(splitLines(old?.text), splitLines(current?.text)));
     return [`--- ${old === undefined ? "(none)" : title}`, `+++ ${current === undefined ? "(none)" : title}`, ...lines];
   });
   return parts.length === 0 ? "" : `${parts.join("\n")}\n`;

@@ -89,6 +89,41 @@ describe("a project file", () => {
     expect((await ask(undefined)).failure).toMatchObject({ message: expect.stringContaining("two.example.com") });
   });
 
+  test("that names a file of the user outside the project repeats nothing of its lines", async () => {
+    const netrc = path.join(top, ".netrc");
+    writeFileSync(netrc, "machine example.com password hunter2\nhunter3\n");
+    write('[network]\nallow_file = "~/.netrc"\n');
+    const { failure, asked } = await ask(true);
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(String(failure)).toMatch(/\.netrc:1: the line is no entry/);
+    expect(String(failure) + asked.join()).not.toMatch(/hunter|machine/);
+    expect(await judge().catch(String)).not.toMatch(/hunter|machine/);
+  });
+
+  test("shows the hosts of a list outside the project, and not its lines", async () => {
+    writeFileSync(path.join(top, "list"), "one.example.com # hunter2\n");
+    write('[network]\nallow_file = "~/list"\n');
+    const asked = (await ask(true)).asked.join();
+    expect(asked).toMatch(/\/list\n\(its lines are not shown/);
+    expect(asked).toMatch(/allow_file \S.*list: \+ one\.example\.com/);
+    expect(asked).not.toContain("hunter2");
+    expect(await judge()).toBe("trusted");
+  });
+
+  test("shows nothing of a certificate outside the project, which may be a key", async () => {
+    writeFileSync(path.join(top, "key.pem"), "hunter2\n");
+    write('[build]\nca_file = "~/key.pem"\n');
+    const asked = (await ask(false)).asked.join();
+    expect(asked).toContain("key.pem: changed");
+    expect(asked).not.toContain("hunter2");
+  });
+
+  test("shows the mistakes of its own list with the line", async () => {
+    write('[network]\nallow_file = "list"\n');
+    write("*foo.com\n", "list");
+    expect(String((await ask(undefined)).failure)).toMatch(/\.agentbox\/list:1:1: [^]*1 \| \*foo\.com/);
+  });
+
   test("is trusted as it was read, whatever an agent makes of it meanwhile", async () => {
     write(widening);
     const config = await readConfig({ host, projectPath: project });
