@@ -12,13 +12,15 @@ import type { Edge } from "../edge.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
 import { readSessions, type RecordedSession } from "../session/session-record.ts";
 import { readSessionStatus } from "../session/session-status.ts";
+import { describeHealth } from "./box-health.ts";
 import { isRunning } from "./session-choice.ts";
 import { askHost, describeAgent, findProject, type ProjectPolicy, readProjectPolicy, viewProject } from "./project-policy.ts";
 
 /** Shows all that a box of this project may reach. */
 export async function showPolicy({ host, print }: Edge, { agent, json }: { agent: string | undefined; json: boolean }): Promise<number> {
   const project = await readProjectPolicy(host, agent);
-  const view = viewProject(project, await describeSessions(await findRunning(host, findProject(host))));
+  const [sessions, health] = await Promise.all([findRunning(host, findProject(host)).then(describeSessions), describeHealth(host, findProject(host))]);
+  const view = viewProject(project, [...sessions, ...health]);
   await print(json ? `${JSON.stringify(view, undefined, 2)}\n` : `${renderPolicyShow(view).join("\n")}\n`);
   return 0;
 }

@@ -27,9 +27,13 @@ outlives() {
   logged "$1" '.event == "upstream-failing"'
   assert_contains "$(order 'getent ahostsv4 registry.gitlab.com')" "exit 0"
   [ ! -e held.end ]
+  run -0 in_topology "$1" policy show
+  assert_contains "$output" "is degraded: "
+  assert_contains "$output" "$LAB_DNS"
   lab POST /dns '{"*":null}'
   assert_contains "$(order 'getent ahostsv4 d.wild.lab-names.example')" 93.184.217.30
   logged "$1" '.event == "upstream-back"'
+  refute_contains "$(in_topology "$1" policy show)" degraded
 }
 for topology in container sidecar; do
   bats_test_function --description "case 11, 12 ($topology): no request fails while addresses change; with the resolver down cached answers and connections go on" -- outlives "$topology"
