@@ -31,7 +31,6 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "ignore-dot-env", verbs: boxVerbs, help: "do not read the project's .env" },
   { name: "dry-run", verbs: boxVerbs, help: "show the allowlist, mounts and engine command, and start nothing" },
   { name: "full-network", verbs: boxVerbs, help: "no firewall for this start, whatever AGENTBOX_FIREWALL says" },
-  { name: "topology", value: "container|sidecar", verbs: boxVerbs, help: "the firewall beside the agent, or in a container of its own" },
   { name: "enforcement", value: "address", verbs: boxVerbs, help: "what the firewall decides by" },
   { name: "batch", verbs: boxVerbs, help: "ask nothing and draw nothing, as without a terminal; what agentbox-run adds" },
   { name: "admin", verbs: ["shell"], help: "as root, without capabilities while the firewall is on" },

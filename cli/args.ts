@@ -68,7 +68,12 @@ export function parseCommandLine(argv: readonly string[], { agents, checkPath, f
     throw new UsageError(lonely);
   }
   const verb = findVerb(words.words, typed("rebuild"));
-  if (typed("help")) return { verb: "help", topic: argv.length > 1 ? verb : undefined };
+  if (typed("help")) {
+    const unknown: Complaint[] = [];
+    if (verb === "start" || verb === "rebuild") readAgent(words.words[0], agents, unknown);
+    if (unknown.length > 0) throw new UsageError(unknown);
+    return { verb: "help", topic: argv.length > 1 ? verb : undefined };
+  }
   complaints.push(...refuseForeignOptions(words.options, verb), ...refuseRepeats(words.options));
   const options = readOptions(words.options, agents, complaints);
   complaints.push(...refusePortClashes(options.ports), ...refusePaths(options, checkPath));

@@ -21,5 +21,6 @@ export async function passGate(spec: BoxSpec, log: Log): Promise<void> {
   }
   const ms = Math.round(performance.now());
   log({ event: "done", step: "gate", ms, detail: describeProof(0, foreign !== null) });
-  log({ event: "ready", text: "firewall on: the walls of the firewall container hold; verified", ms });
+  const text = spec.policy.report ? "REPORT MODE: the firewall container lets through what is public and no rule denies, and writes it down; its closed addresses are refused" : "firewall on: the walls of the firewall container hold";
+  log({ event: "ready", text: `${text}; verified`, ms });
 }

@@ -9,6 +9,7 @@ import type { DocumentWord, ListTexts, PolicyDocument } from "./policy-document.
 import { answersName, judgeByPolicy, namesToProbe, opensNothing } from "./policy-reach.ts";
 import { parseAllowPrivate, parsePrivateHosts } from "./private-host.ts";
 import { type GithubFile, parseGithubFile, parseServicesFile } from "./services-file.ts";
+import { warnSpecial } from "./special-entry.ts";
 import { loadPublicSuffixTest, type PublicSuffixTest } from "./wildcard-check.ts";
 
 /** The policy of one box, ready to decide with: made by this one function on the host, in the entrypoint, the keeper and the proxy. */
@@ -106,7 +107,7 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
     opensNothing: closed,
     ssh: document.ssh,
     report: document.report,
-    warnings: [...rules.warnings, ...ranges.warnings, ...(document.ssh === "any" ? ["ssh = any opens port 22 of every public address"] : [])],
+    warnings: [...rules.warnings, ...ranges.warnings, ...entries.entries.flatMap(({ entry }) => warnSpecial(entry) ?? []), ...(document.ssh === "any" ? ["ssh = any opens port 22 of every public address"] : [])],
     nextExpiry,
   };
 }

@@ -17,7 +17,7 @@ type Rule = NonNullable<NetworkConfig["rules"]>[number];
 type Listed = { label: string; text: string; entry: Entry | undefined };
 
 /** What any other value of is asked about; `required` does not count in a project. */
-const JUDGED = ["mode", "enforcement", "topology", "ssh", "dns", "critical"] as const;
+const JUDGED = ["enforcement", "topology", "ssh", "dns", "critical"] as const;
 const MODE_RANK = { none: 0, allowlist: 1, full: 2 } as const;
 
 /** Finds what the new [network] opens beyond the old one. The user's own blocks hold beside both. */
@@ -25,21 +25,23 @@ export function findNetworkWidenings(before: Owned, after: Owned, user: Config):
   const old = before.config.network ?? {};
   const current = after.config.network ?? {};
   const mode = compareMode(before.config, after.config);
+  // Where nothing is reachable, what is left out opens nothing; what is written is asked about, for the day when the mode goes.
+  const closed = decideMode(after.config).mode === "none";
   const blocks = new Set([...(current.block_hosts ?? []), ...(user.network?.block_hosts ?? [])].map((word) => word.toLowerCase()));
   return [
     ...mode,
-    ...JUDGED.filter((key) => key !== "mode" || mode.length === 0).filter((key) => JSON.stringify(old[key]) !== JSON.stringify(current[key])).map((key) => `${key}: ${renderValue(old[key])} → ${renderValue(current[key])}`),
+    ...JUDGED.filter((key) => !closed || current[key] !== undefined).filter((key) => JSON.stringify(old[key]) !== JSON.stringify(current[key])).map((key) => `${key}: ${renderValue(old[key])} → ${renderValue(current[key])}`),
     ...(old.policy?.mode === current.policy?.mode ? [] : [`policy.mode: ${renderValue(old.policy?.mode)} → ${renderValue(current.policy?.mode)}`]),
     ...(current.report === true && old.report !== true ? ["report: lets everything through"] : []),
     ...compareHosts(before, after),
     ...added(old.presets, current.presets).filter((id) => id !== "lockdown").map((id) => `presets: + ${id}`),
     ...added(old.allow_private, current.allow_private).map((range) => `allow_private: + ${range}`),
-    ...(old.block_hosts ?? []).filter((word) => !blocks.has(word.toLowerCase())).map((word) => `block_hosts: - ${word}`),
+    ...(closed ? [] : (old.block_hosts ?? [])).filter((word) => !blocks.has(word.toLowerCase())).map((word) => `block_hosts: - ${word}`),
     ...compareRules(old.rules ?? [], current.rules ?? []),
   ];
 }
 
-/** The mode as a whole, whichever keys decide it; a change of the key `mode` alone is told below. */
+/** The mode as a whole, whichever keys decide it; one that opens less is no matter. */
 function compareMode(before: Config, after: Config): string[] {
   const old = decideMode(before);
   const current = decideMode(after);

@@ -5,6 +5,7 @@ import { decide } from "../../policy/decide.ts";
 import { parseEntry } from "../../policy/entry.ts";
 import { namesToResolve, renderOrigin } from "../../policy/effective-list.ts";
 import { ConfigError, renderComplaint, UsageError } from "../../policy/errors.ts";
+import { warnSpecial } from "../../policy/special-entry.ts";
 import { addressFromValue } from "../../policy/address.ts";
 import type { Host as PolicyHost } from "../../policy/host-name.ts";
 import type { ChangeScope } from "../args-policy.ts";
@@ -32,6 +33,7 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
   return await withPolicyLock(host.agentboxHome, async () => {
     const config = await readConfig({ host, projectPath: findProject(host) });
     const now = Date.now();
+    if (side === "allow") for (const text of hosts.flatMap(warnHost)) say(text);
     const closes = side === "deny";
     const failed = closes ? (session: string): string => warnOpen(boxes, session, hosts) : undefined;
     const verify = (policy: BoxPolicy): void => (side === "allow" ? requireAllowed(policy, hosts) : undefined);
@@ -48,6 +50,12 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
     await print(`${describeEdit(edited)}\n`);
     return await applyEdited({ host, print, say }, { edited, boxes, verify, closes, failed, said: `${hosts.join(", ")} ${side === "allow" ? "allowed" : "denied"}`, change: (overlay) => dropWords(overlay, hosts) });
   });
+}
+
+function warnHost(text: string): readonly string[] {
+  const entry = parseEntry(text, "list");
+  const warning = entry.ok ? warnSpecial(entry.value) : undefined;
+  return warning === undefined ? [] : [warning];
 }
 
 /** Adds a preset to the configuration, and has the running boxes take it. */

@@ -150,6 +150,12 @@ describe("policy allow and deny while a box runs", () => {
   });
 });
 
+test("an address that hands out credentials is opened as its owner says, and warned of", async () => {
+  await openSession("20261121-040000-aaaaaa");
+  expect(await engine.run(["policy", "allow", "169.254.169.254:80"])).toMatchObject({ code: 0, stdout: expect.stringContaining("allowed until the session ends"), stderr: expect.stringContaining("metadata service, which hands out the machine's credentials") });
+  expect((await engine.run(["policy", "allow", "one.example.com"])).stderr).not.toContain("metadata");
+});
+
 describe("policy trust", () => {
   test("has the boxes that run take what was agreed to, with their own changes, and tells of each", async () => {
     const [one] = await Promise.all([openSession("20261121-040000-aaaaaa"), openSession("20261121-040000-bbbbbb")]);
