@@ -70,8 +70,8 @@ function followKeeper({ network, engine }: Holding["planned"], { record, log }: 
       await sendControl(engine, { container: holder ?? container }, { op: "status" });
       return undefined;
     } catch (error) {
-      // While the agent stands still, so may its keeper.
-      if ((await readContainerState(engine, container).catch(() => undefined))?.status === "paused") return undefined;
+      // A box that ends or stands still has no keeper to answer, and an engine that tells nothing proves nothing.
+      if ((await readContainerState(engine, container).catch(() => undefined))?.status !== "running") return undefined;
       return error instanceof EngineError ? error.complaints.map(({ what }) => what).join("; ") : String(error);
     }
   };

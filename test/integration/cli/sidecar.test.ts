@@ -124,6 +124,7 @@ test("a keeper that is gone while its holder runs on ends the agent", { timeout:
   playHolder({ event: "ready", text: "verified", ms: 1 }, `: >"$(ls -d "$HOME"/.agentbox/sessions/*/log)/keeper.alive"; ${agent}`);
   engine.answer("wait", 'for i in $(seq 1200); do [ ! -e "$FAKE/killed" ] || { echo 137; exit 0; }; sleep 0.05; done');
   engine.answer("exec", "echo 'no such process' >&2; exit 1");
+  engine.answer("container-inspect", `echo '{"Status":"running","ExitCode":0,"Error":"","OOMKilled":false}'; exit 0`);
   const outcome = await engine.run(run, on);
   expect(outcome).toMatchObject({ code: 70, stdout: "" });
   expect(outcome.stderr).toMatch(/the keeper of the box is gone: agentbox-\S+-net did not answer: no such process/);

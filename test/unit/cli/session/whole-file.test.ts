@@ -1,8 +1,15 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { writeWhole } from "../../../../cli/session/whole-file.ts";
+
+// What a draft is called when its name is known beforehand after all.
+const chance = vi.hoisted(() => ({ fixed: undefined as string | undefined }));
+vi.mock("node:crypto", async (importOriginal) => {
+  const real = await importOriginal<typeof import("node:crypto")>();
+  return { ...real, randomBytes: (size: number) => (chance.fixed === undefined ? real.randomBytes(size) : Buffer.from(chance.fixed)) };
+});
 
 let directory: string;
 let file: string;
@@ -34,6 +41,17 @@ test.each([
   expect(readFileSync(victim, "utf8")).toBe("the user's own");
   expect(readFileSync(file, "utf8")).toBe("ours");
   expect(lstatSync(file).isFile()).toBe(true);
+});
+
+test("a link that has the very name of the draft stops the writing", async () => {
+  chance.fixed = "known";
+  try {
+    symlinkSync(victim, `${file}.${Buffer.from("known").toString("hex")}.new`);
+    await expect(writeWhole(file, "ours", 0o600)).rejects.toMatchObject({ code: "EEXIST" });
+  } finally {
+    chance.fixed = undefined;
+  }
+  expect(readFileSync(victim, "utf8")).toBe("the user's own");
 });
 
 test("a draft whose file cannot be replaced is removed", async () => {
