@@ -59,15 +59,23 @@ function findMistakes(issue: Issue, base: ConfigPath, context: ComplaintContext)
     case "not_multiple_of":
     case "too_big":
     case "too_small":
-      return [atValue(path, () => ({ what: `${renderPath(path)} is not right: ${issue.message}`, expected: EXPECTED.get(renderPath(path)) }), context)];
+      return [atValue(path, () => describeForm(path, context), context)];
   }
 }
 
-/** Forms that the schema states as a pattern or a limit. */
+/** Forms that the schema states as a pattern or a limit, by the key; an index is not part of it. */
 const EXPECTED: ReadonlyMap<string, string> = new Map([
-  ["box.memory", "a size such as 2g or 512m"],
-  ["box.cpus", "a number above 0"],
+  ["memory", "a size such as 2g or 512m"],
+  ["cpus", "a number above 0 and at most 4096, such as 1.5"],
+  ["ports", "whole numbers from 1 to 65535, one at least, such as [443]"],
 ]);
+
+/** The words of the schema's library are for programmers. */
+function describeForm(path: ConfigPath, context: ComplaintContext): Complaint {
+  const value = valueAt(path, context);
+  const shown = typeof value === "string" ? quote(value) : Array.isArray(value) && value.length === 0 ? "an empty array" : nameType(value);
+  return { what: `${renderPath(path)} is ${hidesValue(path) ? "not right" : shown}`, expected: EXPECTED.get(path.findLast((step) => typeof step === "string")?.toString() ?? "") };
+}
 
 /** An element of allow_hosts is a string or a table: a mistake in a table is told as such. */
 function describeUnion(issue: Extract<Issue, { code: "invalid_union" }>, path: ConfigPath, context: ComplaintContext): Found[] {

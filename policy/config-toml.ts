@@ -1,6 +1,7 @@
 import { parse as parseValues, TomlError } from "smol-toml";
 import { ParseError, parseTOML, type AST } from "toml-eslint-parser";
 import { ConfigError } from "./errors.ts";
+import { findOpenArray } from "./config-open-array.ts";
 import { renderExcerpt } from "./config-excerpt.ts";
 import { quote } from "./parsed.ts";
 
@@ -82,6 +83,8 @@ function describeSyntax(said: string, text: string, offset: number): SyntaxMessa
     const key = /^[^\s=\].]+/.exec(text.slice(offset))?.[0] ?? "";
     return { what: `${key === "" ? "a key" : quote(key)} is written twice`, expected: "each key and each [table] once", fix: "merge the two into one" };
   }
+  const array = said.startsWith("Unterminated string") ? undefined : findOpenArray(text, offset);
+  if (array !== undefined) return { what: `the array that opens on line ${array} is not closed`, expected: "a ] at its end" };
   if (said.startsWith("Unspecified values")) return { what: "there is no value after =", expected: 'a value, such as "text", true, 8080 or ["a", "b"]' };
   if (said.startsWith("Unterminated string")) return { what: "a string is not closed", expected: "the same quote at both ends, on one line" };
   if (said.startsWith("Unterminated array")) return { what: "an array is not closed", expected: "a ] at its end" };

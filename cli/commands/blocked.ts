@@ -18,10 +18,15 @@ export async function showBlocked({ host, print, say }: Edge, { all, json, sessi
   }
   say(chosen === undefined ? NO_SESSION : describeChoice(chosen));
   if (chosen === undefined) return 0;
-  await print(refusals.length === 0 ? "Nothing was refused.\n" : `${refusals.map(renderRefusal).join("\n")}\n`);
+  await print(refusals.length === 0 ? "Nothing was refused.\n" : `${refusals.map((refusal) => renderRefusal(chosen.running ? refusal : { ...refusal, command: writeAlways(refusal.command) })).join("\n")}\n`);
   if (telemetry > 0) say(`${telemetry} ${telemetry === 1 ? "host" : "hosts"} of telemetry left out; --all shows ${telemetry === 1 ? "it" : "them"}`);
-  if (!chosen.running && refusals.some(({ command }) => command !== null)) say("nothing runs now: add --always to a command, and the next start allows it");
+  if (!chosen.running && refusals.some(({ command }) => command !== null)) say("nothing runs now: the commands write into the configuration, and the next start allows it");
   return 0;
+}
+
+/** Without a box only a file can be changed. */
+function writeAlways(command: string | null): string | null {
+  return command?.replace(/^agentbox policy allow /, "agentbox policy allow --always ") ?? null;
 }
 
 /** One refusal as one line: when, what, how often, why, and what allows it. */

@@ -71,6 +71,8 @@ function findRemedy({ host, port, reason, hint, rule, source }: Decided): Pick<R
   if (hint !== null && isOurCommand(hint)) return { command: hint, advice: null };
   const known = REASONS.find((candidate) => candidate === reason);
   if (known === undefined) return { command: null, advice: null };
+  // Another deny, of a pattern or of a file, is not taken back by the host's name.
+  if (known === "denied" && rule === `deny ${host}` && /^policy deny\b/.test(source ?? "")) return { command: null, advice: `denied for the session; agentbox policy allow ${host} takes that back` };
   if (known === "denied") return { command: null, advice: rule === null ? "no command allows a malformed question" : `remove the rule that denies it${source === null ? "" : ` (${source})`}` };
   const answer = renderAllowCommand({ host, port, reason: known });
   return { command: commandOf(answer), advice: "advice" in answer ? answer.advice : null };

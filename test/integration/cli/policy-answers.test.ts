@@ -119,8 +119,16 @@ describe("what a session was refused", () => {
   test("is told for people: one line each, with the command; what the box asked itself and telemetry left out", async () => {
     await recordSession("20261121-040000-aaaaaa", refusals);
     const { stdout, stderr } = await engine.run(["blocked"]);
-    expect(stdout).toBe("2026-11-21T04:00:00.000Z  a.example.net  dns  not_allowed  3 times  allow it: agentbox policy allow a.example.net\n");
-    expect(stderr).toMatch(/session 20261121-040000-aaaaaa, ended[^]*1 host of telemetry left out[^]*add --always/);
+    expect(stdout).toBe("2026-11-21T04:00:00.000Z  a.example.net  dns  not_allowed  3 times  allow it: agentbox policy allow --always a.example.net\n");
+    expect(stderr).toMatch(/session 20261121-040000-aaaaaa, ended[^]*1 host of telemetry left out[^]*write into the configuration/);
+  });
+
+  test("names what works for the box that runs: a command for it, and how to take back what was denied for it", async () => {
+    const denied = { reason: "denied", source: "policy deny" } as const;
+    await recordSession("20261121-040000-aaaaaa", [decided(1, "a.example.net"), decided(2, "b.example.net", { ...denied, rule: "deny b.example.net" }), decided(3, "c.example.net", { ...denied, rule: "deny *.example.net" })], { running: true });
+    const { stdout } = await engine.run(["blocked"]);
+    expect(stdout).toContain("allow it: agentbox policy allow a.example.net\n");
+    expect(stdout).toMatch(/ b\.example\.net .*agentbox policy allow b\.example\.net takes that back\n.* c\.example\.net .*remove the rule/);
   });
 
   test("is told for programs by a schema", async () => {
