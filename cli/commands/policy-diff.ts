@@ -14,7 +14,7 @@ import { describeAgent, findProject } from "./project-policy.ts";
 export async function diffPolicy({ host, print }: Edge, engine: EngineKind | undefined): Promise<number> {
   const config = await readConfig({ host, projectPath: findProject(host) });
   const trust = judgeTrust(host, config);
-  await print(trust.kind === "untrusted" ? `${renderUntrusted(trust)}\n` : `${config.source ?? "no configuration file"}: nothing that is not trusted\n`);
+  await print(trust.kind === "untrusted" ? `${renderUntrusted(trust)}\nAgree to it: agentbox policy trust\n` : `${config.source ?? "no configuration file"}: nothing that is not trusted\n`);
   const boxes = await findLiveBoxes(host, config.projectPath, engine);
   if (boxes.length === 0) await print("No box of this project runs with a firewall.\n");
   for (const box of boxes) await print(`${(await describeBox(host.root, config, box)).join("\n")}\n`);

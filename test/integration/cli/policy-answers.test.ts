@@ -113,6 +113,12 @@ describe("what holds for a box that runs", () => {
   });
 });
 
+test("a difference that is not trusted is shown with what to do next, and beside it what the boxes enforce", async () => {
+  configure('[network]\nallow_hosts = ["x.example.net"]\n');
+  const { code, stdout } = await engine.run(["policy", "diff"]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/allow_hosts: \+ x\.example\.net[^]*Agree to it: agentbox policy trust\n[^]*No box of this project runs/) });
+});
+
 describe("what a session was refused", () => {
   const refusals = [decided(1, "example.com", { type: "SOA", detail: PROBE_DETAIL }), decided(2, "a.example.net", { count: 3 }), decided(3, "statsig.anthropic.com"), decided(4, "ok.example.net", { action: "allow", reason: "allowed", addresses: ["192.0.2.1"] })];
 
