@@ -45,7 +45,13 @@ export function findNetworkWidenings(before: Owned, after: Owned, user: Config):
 function compareMode(before: Config, after: Config): string[] {
   const old = decideMode(before);
   const current = decideMode(after);
-  if (MODE_RANK[current.mode] <= MODE_RANK[old.mode]) return [];
+  // Without any file the network is open as well, but nobody said so; a file that does has to be agreed to.
+  if (current.mode === "full" && old.mode === "full" && before.network?.mode !== after.network?.mode) return [`mode: ${renderValue(before.network?.mode)} → ${renderValue(after.network?.mode)}`];
+  if (MODE_RANK[current.mode] < MODE_RANK[old.mode]) return [];
+  if (current.mode === old.mode) {
+    // Without any configuration there is no firewall either; a project that writes that down is still asked about.
+    return current.mode === "full" && before.network === undefined && after.network !== undefined ? [`mode: (not set) → full (${current.why})`] : [];
+  }
   return [`mode: ${old.mode} → ${current.mode} (${current.why})`];
 }
 

@@ -61,6 +61,7 @@ describe("what widens is told:", () => {
     { name: "another order of rules", before: nets("rules = [{ domain = 'a.example.com', action = 'deny' }, { domain = '*.example.com', action = 'allow' }]"), after: nets("rules = [{ domain = '*.example.com', action = 'allow' }, { domain = 'a.example.com', action = 'deny' }]"), said: "rules: another order" },
     { name: "a host beside mode none, for the day when the mode goes", before: nets(""), after: nets("mode = 'none'\nallow_hosts = ['a.example.com']"), said: "allow_hosts: + a.example.com" },
     { name: "mode none taken out", before: nets("mode = 'none'"), after: nets("block_hosts = ['a.example.com']"), said: "mode: none → allowlist (the [network] table)" },
+    { name: "mode full where nothing was", before: undefined, after: nets("mode = 'full'"), said: "mode: (not set) → full" },
     { name: "mode full", before: nets(""), after: nets("mode = 'full'"), said: 'mode: allowlist → full (mode = "full")' },
     { name: "the preset unrestricted", before: nets(""), after: nets("presets = ['unrestricted']"), said: ["mode: allowlist → full (the preset unrestricted)", "presets: + unrestricted"] },
     { name: "the only rule left allows everything", before: nets("rules = [{ domain = 'a.example.com', action = 'deny' }, { domain = '*', action = 'allow' }]"), after: nets("rules = [{ domain = '*', action = 'allow' }]"), said: ["mode: allowlist → full (the only rule, which allows *)", "rules: - deny a.example.com"] },
