@@ -9,7 +9,7 @@ function playBox(events: readonly string[]): string {
   const lines = events.map((event) => `printf '%s\\n' '${event}' >>"$1/progress.jsonl"`);
   return [
     `boot() {\n${lines.join("; sleep 0.05\n")}\nwhile [ -e "$1/progress.jsonl" ]; do sleep 0.02; done\necho "handed over" >>"$FAKE/calls"\n: >"$FAKE/over"\n}`,
-    'for directory in "$HOME"/.agentbox/sessions/*/launch; do (exec >/dev/null 2>&1; boot "$directory") & done',
+    'for directory in "$HOME"/.agentbox/sessions/*/box-launch; do (exec >/dev/null 2>&1; boot "$directory") & done',
     "exit 0",
   ].join("\n");
 }
