@@ -37,7 +37,7 @@ export async function boot(input: BootInput): Promise<void> {
     // Two programs of their own, which come up beside the other steps. Without a network nobody is to be asked.
     if (spec.mode !== "none") resolver = startResolver();
     // Its failure is the resolver step's; until then it must not count as unhandled.
-    resolver?.catch(() => undefined);
+    await resolver?.catch(() => undefined);
     const probed = await probeKernel(run, plan);
     return [probed, `${probed.backend}, ${probed.ipv6 ? "IPv4 and IPv6" : "IPv4 only"}`];
   });

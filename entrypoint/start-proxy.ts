@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type Server, Socket } from "node:net";
 import { DECISION_LOG_DIR, PROXY_SOCKET, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
+import { actAs } from "./act-as.ts";
 import { dropPrivileges, type Ids } from "../policy/privileges.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
 
@@ -31,7 +32,8 @@ export type Started = { tell: (message: unknown) => void };
  */
 export async function startResolver(): Promise<Started> {
   const keeper = startKeeper();
-  const sockets = await bindResolver();
+  // The kernel takes whoever makes a socket for its owner, and lets only the proxy's answer in the resolver's name.
+  const sockets = await actAs(PROXY_IDS, bindResolver);
   try {
     startProxy(sockets);
   } finally {

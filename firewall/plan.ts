@@ -1,5 +1,5 @@
 import type { Family } from "../policy/address.ts";
-import { ENGINE_RESOLVER, type PublishedPort } from "../policy/box-spec.ts";
+import { ENGINE_RESOLVER, type PublishedPort, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import type { PolicyDocument } from "../policy/policy-document.ts";
 import { SPECIAL_RANGES } from "../policy/special-ranges.ts";
 import { type Chain, FAMILIES, familyOf, IN_CHAIN, type Match, nameSets, OUT_CHAIN, type Plan, type Rule, type SetEntry } from "./rule.ts";
@@ -72,6 +72,7 @@ function planOutput(input: PlanInput, family: Family): Rule[] {
     ...dropInvalid(),
     ...guardEngineResolver(family),
     ...guardResolvers(input, family, upstreams),
+    ...guardOwnResolver(input, family),
     { why: "replies, and what was allowed when it began", match: { established: true }, verdict: "accept" },
     { why: "the box's own services", match: { outInterface: "lo" }, verdict: "accept" },
     // 133 router solicitation, 135 and 136 neighbour discovery (RFC 4890, section 4.4.1): no IPv6 without them.
@@ -119,6 +120,16 @@ function guardResolvers({ proxyUid }: PlanInput, family: Family, upstreams: read
     { why: "DNS from the box's own resolver", match: { ...match, uid: proxyUid }, verdict: "accept" },
     ...refuseAloud("a resolver that only the proxy may ask", match),
   ]);
+}
+
+/**
+ * Only the proxy answers in the name of the box's own resolver. Node opens its socket so that others may bind the same
+ * UDP port (SO_REUSEADDR), and the kernel would hand the questions to the last of them.
+ */
+function guardOwnResolver({ proxyUid }: PlanInput, family: Family): Rule[] {
+  const why = "an answer of the box's own resolver";
+  const match: Match = { outInterface: "lo", source: RESOLVER_ADDRESSES[family], protocol: "udp", sourcePort: 53 };
+  return [{ why, match: { ...match, uid: proxyUid }, verdict: "accept" }, ...refuseAloud(why, match)];
 }
 
 function refuseAloud(why: string, match: Match): Rule[] {

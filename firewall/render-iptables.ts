@@ -42,6 +42,7 @@ function renderMatch(match: Match): string[] {
   if (match.protocol !== undefined) words.push("-p", match.protocol === "icmpv6" ? "ipv6-icmp" : match.protocol);
   if (match.icmpv6Type !== undefined) words.push("-m", "icmp6", "--icmpv6-type", String(match.icmpv6Type));
   if (match.port !== undefined && match.protocol !== undefined) words.push("-m", match.protocol, "--dport", String(match.port));
+  if (match.sourcePort !== undefined && match.protocol !== undefined) words.push("-m", match.protocol, "--sport", String(match.sourcePort));
   if (match.foreignSource) words.push("-m", "addrtype", "!", "--src-type", "LOCAL");
   if (match.routingHeader) words.push("-m", "rt");
   if (match.uid !== undefined) words.push("-m", "owner", "--uid-owner", String(match.uid));

@@ -72,6 +72,7 @@ function renderMatch(match: Match, family: Family): string[] {
   if (match.icmpv6Type !== undefined) words.push("icmpv6", "type", String(match.icmpv6Type));
   else if (match.protocol !== undefined) words.push("meta", "l4proto", match.protocol);
   if (match.port !== undefined) words.push("th", "dport", String(match.port));
+  if (match.sourcePort !== undefined) words.push("th", "sport", String(match.sourcePort));
   if (match.foreignSource) words.push("fib", "saddr", "type", "!=", "local");
   if (match.routingHeader) words.push("exthdr", "rt", "exists");
   if (match.uid !== undefined) words.push("meta", "skuid", String(match.uid));

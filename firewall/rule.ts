@@ -10,6 +10,7 @@ export type Match = {
   icmpv6Type?: number;
   /** Port of the destination. */
   port?: number;
+  sourcePort?: number;
   /** Address or CIDR block. */
   source?: string;
   destination?: string;

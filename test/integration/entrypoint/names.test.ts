@@ -49,6 +49,23 @@ for command in (["dig", "+time=1", "+tries=1", "@8.8.8.8", name()], ["dig", "+tc
 print(len(answers), answers[:3], n)
 `;
 
+/** Binds a UDP port beside whoever has it and answers there; then says what a client heard and what became of the answer. */
+const IMPOSTOR = `
+import socket, sys
+address, port = sys.argv[1], int(sys.argv[2])
+family = socket.AF_INET6 if ":" in address else socket.AF_INET
+fake = socket.socket(family, socket.SOCK_DGRAM); fake.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); fake.settimeout(1)
+try: fake.bind((address, port))
+except OSError: print("not bound"); sys.exit()
+client = socket.socket(family, socket.SOCK_DGRAM); client.settimeout(1); client.connect((address, port)); client.send(b"question")
+try: data, source = fake.recvfrom(100)
+except TimeoutError: print("nothing came"); sys.exit()
+try: fake.sendto(b"forged", source[:2])
+except OSError as error: print(type(error).__name__, end=" ")
+try: print(client.recv(100).decode())
+except OSError as error: print(type(error).__name__)
+`;
+
 describe("the names of a box", () => {
   let lab: NamespaceLab;
   beforeAll(async () => {
@@ -56,6 +73,13 @@ describe("the names of a box", () => {
   });
   afterEach(() => lab.control.reset());
   afterAll(() => lab.stop());
+
+  it.each(["127.0.0.1", "::1"])("are answered by nobody who binds the port of the box's resolver at %s beside it", async (address) => {
+    const run = await runBox(lab, { ...LIST, command: ["sh", "-c", `for port in 53 5300; do ${PYTHON} -c "$0" ${address} $port; done`, IMPOSTOR] });
+    const [atResolver, elsewhere] = run.stdout.split("\n");
+    expect(atResolver).toMatch(/^(?:PermissionError TimeoutError|nothing came|not bound)$/);
+    expect(elsewhere).toBe("forged");
+  });
 
   it("leave no trace at any resolver when they are not allowed, however they are asked for", async () => {
     const sibling = await lab.addBox();
