@@ -47,7 +47,7 @@ export type SessionConfig = {
 };
 
 /** The texts of the two configuration files, and of the files that the one that counts names; undefined for those that are not there. */
-export type ConfigTexts = { project: ConfigText | undefined; user: ConfigText | undefined; named: NamedFiles };
+type ConfigTexts = { project: ConfigText | undefined; user: ConfigText | undefined; named: NamedFiles };
 
 export type ConfigQuery = {
   host: Pick<Host, "agentboxHome" | "root" | "home">;
