@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BoxSpec } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
@@ -49,10 +49,20 @@ export async function awaitHandOver(file: string): Promise<void> {
   }
 }
 
+/** When memory runs out, the kernel shall end a program of the agent's and not the keeper of the walls. */
+function offerToMemoryKiller(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", "300");
+  } catch {
+    // An engine may have set it higher already, and refuses less.
+  }
+}
+
 /** Becomes the agent; does not return. */
 export function execAgent(spec: BoxSpec): never {
   const argv = buildAgentArgv(spec);
   const [file = ""] = argv;
+  offerToMemoryKiller();
   process.execve?.(file, argv, {});
   throw new Error("this Node has no process.execve");
 }

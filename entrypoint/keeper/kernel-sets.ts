@@ -23,7 +23,7 @@ const TABLE = "inet agentbox";
 
 const DIALECTS: Readonly<Record<"ipset" | "nft", SetDialect>> = {
   ipset: { argv: ["ipset", "-exist", "-"], probe: `test ${nameSets(4).cut} ${SENTINEL}`, acknowledgement: /192\.0\.2\.1,tcp:9 is (?:NOT )?in set / },
-  nft: { argv: ["nft", "-i"], probe: "list tables inet", acknowledgement: /^table inet agentbox$/ },
+  nft: { argv: ["nft", "-i"], probe: "list tables inet", acknowledgement: /^table inet agentbox$/, chatter: /^table inet / },
 };
 
 /** Opens the way into the kernel's sets. `onRestart` is called when the program that writes them was lost and is back. */

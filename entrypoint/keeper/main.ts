@@ -4,6 +4,7 @@ import { KnownError } from "../../policy/errors.ts";
 import { Keeper } from "./keeper.ts";
 import { parseJson } from "./json-lines.ts";
 import type { Door } from "./listen.ts";
+import { giveSignsOfLife } from "./sign-of-life.ts";
 import { keeperStartSchema } from "./start-message.ts";
 
 const LOG_FILE = `${DECISION_LOG_DIR}/keeper.log`;
@@ -23,6 +24,7 @@ export async function main(door: Door): Promise<void> {
     // The entrypoint ended before it had anything to say.
     if (given === "") return process.exit(0);
     await Keeper.open(keeperStartSchema.parse(parseJson(given)), door);
+    giveSignsOfLife();
   } catch (error) {
     fail(error);
   }

@@ -6,6 +6,8 @@ export type SetDialect = {
   /** A line that changes nothing and is answered by one line that matches `acknowledgement`. */
   probe: string;
   acknowledgement: RegExp;
+  /** Further lines of the answer, which are no errors: the tables of others. */
+  chatter?: RegExp;
 };
 
 type Waiting = { errors: string[]; resolve: (errors: string[]) => void };
@@ -71,7 +73,7 @@ export class SetChild {
       if (this.dialect.acknowledgement.test(line)) {
         const done = this.waiting.shift();
         done?.resolve(done.errors);
-      } else if (line.trim() !== "" && (this.waiting[0]?.errors.length ?? MAX_ERRORS) < MAX_ERRORS) this.waiting[0]?.errors.push(line.trim());
+      } else if (line.trim() !== "" && this.dialect.chatter?.test(line) !== true && (this.waiting[0]?.errors.length ?? MAX_ERRORS) < MAX_ERRORS) this.waiting[0]?.errors.push(line.trim());
     }
   }
 
