@@ -43,7 +43,8 @@ export class SetChild {
     if (lines.length === 0) return Promise.resolve([]);
     if (child === undefined) return Promise.resolve(["the program that writes the sets is being restarted"]);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_LIMIT_MS);
+      // Ten times what a line takes on a machine with nothing else to do.
+      const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_LIMIT_MS + lines.length);
       const finish = (errors: string[]): void => {
         clearTimeout(timer);
         resolve(errors);

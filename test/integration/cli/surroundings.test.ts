@@ -91,9 +91,9 @@ describe("what killed sessions left", () => {
   test.each([
     { name: "an empty directory", files: {}, time: old, left: 0 },
     { name: "a draft of a record", files: { "session.json.123.new": "{" }, time: old, left: 0 },
-    { name: "a record cut short", files: { "session.json": "", "box.json": "{}" }, time: old, left: 0 },
+    { name: "a record cut short", files: { "session.json": "", "seccomp.json": "{}" }, time: old, left: 0 },
     { name: "a directory that was made just now", files: {}, time: new Date(), left: 1 },
-    { name: "the record of a later version", files: { "session.json": '{"version":2}' }, time: old, left: 1 },
+    { name: "the record of a later version", files: { "session.json": '{"version":3}' }, time: old, left: 1 },
     { name: "a log that was kept", files: { "audit.log": "" }, time: old, left: 1 },
   ])("$name: $left of it stays", async ({ files, time, left }) => {
     makeSession(files, time);
