@@ -19,6 +19,7 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "ipset", packages: ["ipset"], why: "the kernel tests" },
   { program: "nft", packages: ["nftables"], why: "the kernel tests" },
   { program: "ulogd", packages: ["ulogd2", "ulogd2-json"], why: "the record of refused packets" },
+  { program: "conntrack", packages: ["conntrack"], why: "what the kernel remembers of connections" },
   { program: "tini", packages: ["tini"], why: "the init of boxes in namespaces" },
   { program: "ip", packages: ["iproute2"], why: "the lab's namespaces" },
   { program: "curl", packages: ["curl"], why: "clients of the lab" },
