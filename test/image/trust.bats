@@ -30,7 +30,7 @@ done
 
 # What a file says | whether it needs trust.
 needs=(
-  '[network]\nblock_hosts = ["gitlab.com"]\n|no' '[network]\nmode = "none"\n|yes' '[network]\n|no'
+  '[network]\nblock_hosts = ["gitlab.com"]\n|no' '[network]\nmode = "none"\n|no' '[network]\n|no'
   '[network]\nallow_hosts = ["example.com"]\n|yes' '[network]\nmode = "full"\n|yes' '[network]\npresets = ["rust"]\n|yes'
   '[network]\nssh = "any"\n|yes' '[network]\nallow_private = ["10.0.0.0/8"]\n|yes' '[network]\ndns = ["8.8.8.8"]\n|yes'
   '[network]\nreport = true\n|yes' '[network]\ntopology = "container"\n|yes' '[network]\ncritical = ["github.com"]\n|yes'
