@@ -2,7 +2,7 @@ import { checkCritical, type CriticalService } from "./critical-service.ts";
 import { decide } from "./decide.ts";
 import { collectEntries, type EffectiveEntry, type EffectiveList } from "./effective-list.ts";
 import { type Entry, renderEntry } from "./entry.ts";
-import { ConfigError, type Complaint } from "./errors.ts";
+import { collectComplaints, ConfigError, type Complaint } from "./errors.ts";
 import { parseOrderedRules } from "./ordered-rules.ts";
 import { buildPolicy, type Policy, type PrivateEntry, type RuleInput } from "./policy.ts";
 import type { DocumentWord, ListTexts, PolicyDocument } from "./policy-document.ts";
@@ -63,8 +63,8 @@ export async function loadBoxPolicy(input: Omit<BoxPolicyInput, "isPublicSuffix"
  */
 export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPolicyInput): BoxPolicy {
   const complaints: Complaint[] = [];
-  const services = collect(complaints, () => parseServicesFile(SERVICES_FILE, lists.services)) ?? { allowed: [], critical: [] };
-  const github = collect(complaints, () => parseGithubFile(GITHUB_FILE, lists.github));
+  const services = collectComplaints(complaints, () => parseServicesFile(SERVICES_FILE, lists.services)) ?? { allowed: [], critical: [] };
+  const github = collectComplaints(complaints, () => parseGithubFile(GITHUB_FILE, lists.github));
   const { alive, nextExpiry } = dropExpired(document, now);
   const entries = collectEntries(
     {
@@ -114,17 +114,6 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
 
 /** `ssh = "off"`: port 22 is closed whatever lists it. */
 const CLOSED_SSH: RuleInput = { action: "deny", match: { kind: "glob", glob: "*" }, ports: [22], text: "*", origins: [{ label: "ssh = off", text: "off" }] };
-
-/** Runs one reader; its mistakes join the others. */
-function collect<T>(complaints: Complaint[], read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    complaints.push(...error.complaints);
-    return undefined;
-  }
-}
 
 type LivingWords = Pick<PolicyDocument, "sources" | "blocks" | "allowPrivate" | "critical">;
 

@@ -76,3 +76,14 @@ export class CapabilityError extends KnownError {
 export class OutputError extends KnownError {
   readonly exitCode = 74;
 }
+
+/** Runs one reader of several; its mistakes join those of the others, so that a user sees all of them at once. */
+export function collectComplaints<T>(complaints: Complaint[], read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    complaints.push(...error.complaints);
+    return undefined;
+  }
+}

@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { buildDocument, decideMode } from "../../policy/config-document.ts";
 import { type ParsedConfig, parseConfig } from "../../policy/config-file.ts";
 import type { Config } from "../../policy/config-schema.ts";
-import { type Complaint, ConfigError } from "../../policy/errors.ts";
+import { collectComplaints, type Complaint, ConfigError } from "../../policy/errors.ts";
 import type { PolicyDocument } from "../../policy/policy-document.ts";
 import type { Preset } from "../../policy/preset.ts";
 import { loadPublicSuffixTest } from "../../policy/wildcard-check.ts";
@@ -66,9 +66,9 @@ export async function readConfig({ host, projectPath, addDirs = [], texts: given
   const projectFile = { name: CONFIG_FILE, path: join(projectPath, CONFIG_FILE), within: join(projectPath, ".agentbox") };
   const userFile = { name: USER_CONFIG_NAME, path: join(host.agentboxHome, "config.toml") };
   const complaints: Complaint[] = [];
-  const texts = given === undefined ? [projectFile, userFile].map((query) => attempt(complaints, () => readConfigText(query))) : [given.project, given.user];
+  const texts = given === undefined ? [projectFile, userFile].map((query) => collectComplaints(complaints, () => readConfigText(query))) : [given.project, given.user];
   const isPublicSuffix = await loadPublicSuffixTest(texts.flatMap((file) => file?.text ?? []));
-  const [project, user] = texts.map((file) => (file === undefined ? undefined : attempt(complaints, () => ({ file, parsed: parseConfig({ file: file.name, text: file.text, presets: ids, isPublicSuffix }) }))));
+  const [project, user] = texts.map((file) => (file === undefined ? undefined : collectComplaints(complaints, () => ({ file, parsed: parseConfig({ file: file.name, text: file.text, presets: ids, isPublicSuffix }) }))));
   if (complaints.length > 0) throw new ConfigError(complaints);
   const chosen = project ?? user;
   const named = given?.named ?? (chosen === undefined ? {} : readNamedFiles(chosen, { projectPath, addDirs, home: host.home, ofProject: project !== undefined }));
@@ -107,15 +107,4 @@ function readNamedFiles({ file, parsed }: ReadFile, { projectPath, addDirs, home
     // The user's own needs no trust, and is read where it is needed.
     caFile: build?.ca_file === undefined || !ofProject ? undefined : readNamedFile({ key: "ca_file", named: build.ca_file, place: parsed.placeOf(["build", "ca_file"]), ...rest }),
   };
-}
-
-/** Both files are read, so that a user sees the mistakes of both at once. */
-function attempt<T>(complaints: Complaint[], read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    complaints.push(...error.complaints);
-    return undefined;
-  }
 }
