@@ -1,16 +1,16 @@
 import { KnownError } from "../policy/errors.ts";
-import { AnswerCache } from "./answer-cache.ts";
-import { serveDatagrams } from "./datagram-listener.ts";
-import { DecisionLog } from "./decision-log.ts";
+import { AnswerCache } from "./dns/answer-cache.ts";
+import { serveDatagrams } from "./dns/datagram-listener.ts";
+import { DecisionLog } from "./log/decision-log.ts";
 import { KeeperLink, type KeeperNews } from "./keeper-link.ts";
 import { readKeeperEntry } from "./keeper-record.ts";
 import { buildLivePolicy, type PolicyMessage } from "./live-policy.ts";
-import { LogFile } from "./log-file.ts";
-import { NameServer } from "./name-server.ts";
-import { PrivateNames } from "./private-names.ts";
-import { Resolver } from "./resolver.ts";
-import { serveStreams } from "./stream-listener.ts";
-import { UpstreamPool } from "./upstream-pool.ts";
+import { LogFile } from "./log/log-file.ts";
+import { NameServer } from "./dns/name-server.ts";
+import { PrivateNames } from "./dns/private-names.ts";
+import { Resolver } from "./dns/resolver.ts";
+import { serveStreams } from "./dns/stream-listener.ts";
+import { UpstreamPool } from "./dns/upstream-pool.ts";
 
 export type ProxyOptions = {
   /** Inherited sockets: bound for UDP, listening for TCP. */

@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import packet, { type Packet } from "dns-packet";
-import { TYPE } from "../../../proxy/wire.ts";
+import { TYPE } from "../../../proxy/dns/wire.ts";
 
 export type Heard = { code: string; addresses: string[]; packet: Packet; bytes: Buffer };
 export type TypeName = keyof typeof TYPE;

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
-import { DecisionLog } from "../../../proxy/decision-log.ts";
-import { LogFile } from "../../../proxy/log-file.ts";
-import type { LineFacts } from "../../../proxy/name-verdict.ts";
+import { DecisionLog } from "../../../proxy/log/decision-log.ts";
+import { LogFile } from "../../../proxy/log/log-file.ts";
+import type { LineFacts } from "../../../proxy/dns/name-verdict.ts";
 
 let dir = "";
 beforeEach(() => {

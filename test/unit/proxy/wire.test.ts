@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FrameReader, writeFrame } from "../../../proxy/frame.ts";
-import { readQuery } from "../../../proxy/query.ts";
-import { readResponse } from "../../../proxy/response.ts";
-import { encodeQuestion, matchAnswer } from "../../../proxy/upstream-question.ts";
-import { encodeName, readName, WireError } from "../../../proxy/wire.ts";
+import { FrameReader, writeFrame } from "../../../proxy/dns/frame.ts";
+import { readQuery } from "../../../proxy/dns/query.ts";
+import { readResponse } from "../../../proxy/dns/response.ts";
+import { encodeQuestion, matchAnswer } from "../../../proxy/dns/upstream-question.ts";
+import { encodeName, readName, WireError } from "../../../proxy/dns/wire.ts";
 
 const label = fc.stringMatching(/^[a-z0-9_-]{1,20}$/);
 const name = fc.array(label, { minLength: 1, maxLength: 8 }).map((labels) => labels.join("."));

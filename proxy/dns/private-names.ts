@@ -1,8 +1,8 @@
-import type { Address } from "../policy/address.ts";
-import { decide } from "../policy/decide.ts";
+import type { Address } from "../../policy/address.ts";
+import { decide } from "../../policy/decide.ts";
 import { followChain, readAddress } from "./answer-chain.ts";
-import type { Done } from "./keeper-link.ts";
-import type { LivePolicy } from "./live-policy.ts";
+import type { Done } from "../keeper-link.ts";
+import type { LivePolicy } from "../live-policy.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 import { TYPE } from "./wire.ts";
 

@@ -1,4 +1,4 @@
-import type { Address } from "../policy/address.ts";
+import type { Address } from "../../policy/address.ts";
 import { type Exchanged, exchange, exchangeStream, type Upstream } from "./upstream-exchange.ts";
 import type { Question } from "./upstream-question.ts";
 import { readResponse, type Response } from "./response.ts";

@@ -1,13 +1,13 @@
-import { commandOf, renderAllowCommand } from "../policy/allow-command.ts";
-import { classifyAddress } from "../policy/address-class.ts";
-import { type Address, rangeContains } from "../policy/address.ts";
-import { decide, type Decision } from "../policy/decide.ts";
-import { parseHost } from "../policy/host-name.ts";
-import { quote } from "../policy/parsed.ts";
-import { renderRule } from "../policy/policy.ts";
-import { renderOrigin } from "../policy/effective-list.ts";
-import type { BoxPolicy } from "../policy/box-policy.ts";
-import type { DecisionLine } from "./decision-log.ts";
+import { commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
+import { classifyAddress } from "../../policy/address-class.ts";
+import { type Address, rangeContains } from "../../policy/address.ts";
+import { decide, type Decision } from "../../policy/decide.ts";
+import { parseHost } from "../../policy/host-name.ts";
+import { quote } from "../../policy/parsed.ts";
+import { renderRule } from "../../policy/policy.ts";
+import { renderOrigin } from "../../policy/effective-list.ts";
+import type { BoxPolicy } from "../../policy/box-policy.ts";
+import type { DecisionLine } from "../log/decision-log.ts";
 
 /** What the policy says of a name: it may be asked for, it may only because the box runs in report mode, or it does not exist. */
 export type NameVerdict = { action: "allow" | "report" | "deny"; decision: Decision };

@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
-import { parseAddress, type Address } from "../policy/address.ts";
+import { parseAddress, type Address } from "../../policy/address.ts";
 import { FrameReader, writeFrame } from "./frame.ts";
 import { encodeQuestion, matchAnswer, type Outgoing, type Question } from "./upstream-question.ts";
 

@@ -1,4 +1,4 @@
-import { parseAddress, type Address } from "../policy/address.ts";
+import { parseAddress, type Address } from "../../policy/address.ts";
 import type { Response, WireRecord } from "./response.ts";
 import { encodeName, RCODE, TYPE } from "./wire.ts";
 import { bareReply, type ReplyBody } from "./reply.ts";

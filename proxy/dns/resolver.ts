@@ -1,11 +1,11 @@
-import type { Address } from "../policy/address.ts";
+import type { Address } from "../../policy/address.ts";
 import { addressRecord, type AnswerChain, followChain } from "./answer-chain.ts";
 import { admitChain } from "./admission.ts";
 import type { AnswerCache } from "./answer-cache.ts";
-import type { DecisionLog } from "./decision-log.ts";
+import type { DecisionLog } from "../log/decision-log.ts";
 import { type HeldAnswer, rereadAnswer } from "./held-answer.ts";
-import type { Done } from "./keeper-link.ts";
-import type { LivePolicy } from "./live-policy.ts";
+import type { Done } from "../keeper-link.ts";
+import type { LivePolicy } from "../live-policy.ts";
 import { collectFacts, judgeName, type NameVerdict } from "./name-verdict.ts";
 import type { PrivateNames } from "./private-names.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";

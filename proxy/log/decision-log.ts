@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { DecisionEntry } from "../policy/decision-record.ts";
-import { escapeUnseen } from "../policy/parsed.ts";
+import type { DecisionEntry } from "../../policy/decision-record.ts";
+import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
-import { type LineFacts, renderLine } from "./name-verdict.ts";
+import { type LineFacts, renderLine } from "../dns/name-verdict.ts";
 
 export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
 

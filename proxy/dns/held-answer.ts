@@ -1,5 +1,5 @@
 import { type AnswerChain, followChain } from "./answer-chain.ts";
-import type { Tally } from "./decision-log.ts";
+import type { Tally } from "../log/decision-log.ts";
 import { ageRecords, type ReplyBody } from "./reply.ts";
 import { readResponse } from "./response.ts";
 import { encodeQuestion, type Question } from "./upstream-question.ts";

@@ -1,8 +1,8 @@
-import { NAME_PROBES, PROBE_DETAIL, PROBE_TYPE } from "../policy/probe.ts";
+import { NAME_PROBES, PROBE_DETAIL, PROBE_TYPE } from "../../policy/probe.ts";
 import { AnswerCache } from "./answer-cache.ts";
-import type { DecisionLog, Tally } from "./decision-log.ts";
+import type { DecisionLog, Tally } from "../log/decision-log.ts";
 import { ageOf, type HeldAnswer } from "./held-answer.ts";
-import type { LivePolicy } from "./live-policy.ts";
+import type { LivePolicy } from "../live-policy.ts";
 import { collectFacts, judgeName, type NameVerdict } from "./name-verdict.ts";
 import { type Query, type ReadQuery, readQuery } from "./query.ts";
 import { renderRefusal, renderReply, SERVER_FAILURE } from "./reply.ts";

@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, renameSync, writeSync } from "node:fs";
-import { DECISION_LOG_FILE } from "../policy/decision-record.ts";
+import { DECISION_LOG_FILE } from "../../policy/decision-record.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const OLDER_FILES = 3;

@@ -1,8 +1,8 @@
-import { decide, type Decision } from "../policy/decide.ts";
+import { decide, type Decision } from "../../policy/decide.ts";
 import { type AnswerChain, encodeChain, readAddress } from "./answer-chain.ts";
-import type { DecisionLog, Tally } from "./decision-log.ts";
+import type { DecisionLog, Tally } from "../log/decision-log.ts";
 import type { HeldAnswer } from "./held-answer.ts";
-import type { LivePolicy } from "./live-policy.ts";
+import type { LivePolicy } from "../live-policy.ts";
 import { collectFacts, judgeAddress, type LineInput, type NameVerdict } from "./name-verdict.ts";
 import { bareReply, type ReplyBody } from "./reply.ts";
 import type { WireRecord } from "./response.ts";
