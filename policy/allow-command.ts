@@ -25,9 +25,19 @@ export function renderAllowCommand({ host, port, reason, rule }: Refused): Allow
   if (!parsedHost.ok) return { advice: "no command allows a malformed host" };
   if (reason === "denied") return { advice: adviseDenied(rule) };
   if (reason === "not_allowed_local") return { advice: adviseLocal(host, port ?? undefined) };
+  if (reason !== "not_allowed") return { advice: ADVICE[reason] };
   const advice = adviseHost(parsedHost.value, port ?? undefined);
   return advice === undefined ? { command: `agentbox policy allow ${renderArgument(parsedHost.value, port ?? undefined)}` } : { advice };
 }
+
+/** What no rule for a host can allow. */
+const ADVICE: Readonly<Record<Exclude<Reason, "allowed" | "denied" | "not_allowed" | "not_allowed_local">, string>> = {
+  method_not_allowed: 'the mode is "limited": set mode = "full" in [network_proxy] to allow methods that write',
+  mitm_required: 'the mode is "limited": set enabled = true in [network_proxy.mitm], or mode = "full" in [network_proxy]',
+  host_mismatch: "the connection names two different hosts: no rule allows that",
+  proxy_disabled: "the proxy is off: set enabled = true in [network_proxy]",
+  unix_socket_unsupported: "list the socket in allow_unix_sockets of [network_proxy.policy]",
+};
 
 /** The command of an answer, and null where there is none: the `hint` of a decision record. */
 export function commandOf(answer: AllowAnswer): string | null {

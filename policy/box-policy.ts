@@ -1,11 +1,13 @@
+import { type Block, blocksHost, parseBlock } from "./block.ts";
 import { checkCritical, type CriticalService } from "./critical-service.ts";
 import { decide } from "./decide.ts";
 import { collectEntries, type EffectiveEntry, type EffectiveList } from "./effective-list.ts";
 import { type Entry, renderEntry } from "./entry.ts";
 import { collectComplaints, ConfigError, type Complaint } from "./errors.ts";
+import type { Host } from "./host-name.ts";
 import { parseOrderedRules } from "./ordered-rules.ts";
 import { buildPolicy, type Policy, type PrivateEntry, type RuleInput } from "./policy.ts";
-import type { DocumentWord, ListTexts, PolicyDocument } from "./policy-document.ts";
+import type { DocumentWord, ListTexts, NameWall, PolicyDocument } from "./policy-document.ts";
 import { answersName, judgeByPolicy, namesToProbe, opensNothing } from "./policy-reach.ts";
 import { parseAllowPrivate, parsePrivateHosts } from "./private-host.ts";
 import { type GithubFile, parseGithubFile, parseServicesFile } from "./services-file.ts";
@@ -26,6 +28,10 @@ export type BoxPolicy = {
   opensNothing: boolean;
   ssh: PolicyDocument["ssh"];
   report: boolean;
+  enforcement: PolicyDocument["enforcement"];
+  nameWall: NameWall;
+  /** Tells whether the owner wants the TLS of a host left alone. */
+  passesThrough: (host: Host) => boolean;
   /** Sentences about what is legal and opens much. */
   warnings: readonly string[];
   /** Unix time in ms at which the first word with `until` ends and the policy has to be built again; undefined where none does. */
@@ -43,8 +49,8 @@ export type BoxPolicyInput = {
 const SERVICES_FILE = "allowlists/services.sh";
 const GITHUB_FILE = "allowlists/github.sh";
 const CRITICAL_LABEL = "network.critical";
-/** The ports of git and of the web. */
-const GITHUB_PORTS = [22, 443];
+/** The ports of git and of the web; the name wall judges the web by its names. */
+const GITHUB_PORTS = { address: [22, 443], name: [22] } as const;
 
 /** Builds the policy of a box as `buildBoxPolicy` does, and loads the table of public suffixes only where a text holds a wildcard. */
 export async function loadBoxPolicy(input: Omit<BoxPolicyInput, "isPublicSuffix">): Promise<BoxPolicy> {
@@ -91,11 +97,14 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
       list: [...entries.entries, ...further],
       privateHosts: privates.hosts,
       allowPrivate: ranges.ranges,
+      methods: document.nameWall.methods,
+      ...(document.base === "deny-list" ? { base: OPEN_BASE } : {}),
     });
   // Blocks of addresses do not change what holds for a name, so the usual case needs one building only.
-  const withGithub = build(github === undefined ? [] : describeRanges(github));
+  const withGithub = build(github === undefined ? [] : describeRanges(github, document.enforcement));
   const policy = decide(withGithub, { host: "github.com", port: 443 }).action === "allow" ? withGithub : build([]);
   const closed = opensNothing(policy);
+  const passthrough = parsePassthrough(document.nameWall.passthrough, complaints);
   const critical = closed ? [] : checkServices({ document, words: alive.critical ?? services.critical, policy, complaints });
   if (complaints.length > 0) throw new ConfigError(complaints);
   return {
@@ -107,6 +116,9 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
     opensNothing: closed,
     ssh: document.ssh,
     report: document.report,
+    enforcement: document.enforcement,
+    nameWall: document.nameWall,
+    passesThrough: (host) => passthrough.some((block) => blocksHost(block, host)),
     warnings: [...rules.warnings, ...ranges.warnings, ...entries.entries.flatMap(({ entry }) => warnSpecial(entry) ?? []), ...(document.ssh === "any" ? ["ssh = any opens port 22 of every public address"] : [])],
     nextExpiry,
   };
@@ -114,6 +126,18 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
 
 /** `ssh = "off"`: port 22 is closed whatever lists it. */
 const CLOSED_SSH: RuleInput = { action: "deny", match: { kind: "glob", glob: "*" }, ports: [22], text: "*", origins: [{ label: "ssh = off", text: "off" }] };
+
+/** `deny-list`: every name that no rule mentions, on the ports that the name wall judges. An address has no name to judge. */
+const OPEN_BASE: RuleInput = { action: "allow", match: { kind: "pattern", pattern: { kind: "all" } }, ports: [80, 443], text: "*", origins: [{ label: "policy.mode = deny-list", text: "*" }] };
+
+function parsePassthrough(words: readonly DocumentWord[], complaints: Complaint[]): readonly Block[] {
+  return words.flatMap(({ text, place }) => {
+    const block = parseBlock(text);
+    if (block.ok) return [block.value];
+    complaints.push({ ...block.complaint, place: place ?? { file: "network_proxy.mitm.passthrough" } });
+    return [];
+  });
+}
 
 type LivingWords = Pick<PolicyDocument, "sources" | "blocks" | "allowPrivate" | "critical">;
 
@@ -141,9 +165,9 @@ function checkServices({ document, words, policy, complaints }: ServiceCheck): r
 }
 
 /** GitHub's blocks are entries like any other, on the ports of git and of the web. */
-function describeRanges({ ranges, places }: GithubFile): readonly EffectiveEntry[] {
+function describeRanges({ ranges, places }: GithubFile, enforcement: PolicyDocument["enforcement"]): readonly EffectiveEntry[] {
   return ranges.map((range) => {
-    const entry: Entry = { target: { kind: "range", range }, ports: GITHUB_PORTS, protocol: "web" };
+    const entry: Entry = { target: { kind: "range", range }, ports: GITHUB_PORTS[enforcement], protocol: "web" };
     return { entry, text: renderEntry(entry), origins: [{ label: GITHUB_FILE, text: range.text, place: places.get(range.text) }] };
   });
 }

@@ -12,9 +12,7 @@ export type ComplaintContext = { file: string; toml: TomlText; keysAt: (path: Co
 
 /** Keys that are known but not in this version. */
 const LATER: ReadonlyMap<string, string> = new Map([
-  ["network_proxy", "the table [network_proxy] belongs to the stand-alone proxy, which this version does not have"],
   ["sandbox", "the table [sandbox] is not part of this version"],
-  ["network.enforcement", 'enforcement = "name" needs the name wall, which this version does not have'],
 ]);
 
 /** More would scroll the first one away, which is often the cause of the others. */
@@ -142,7 +140,7 @@ export function nearestSpan(path: ConfigPath, toml: TomlText): Span {
 
 /** Variables and the proxy's address may carry secrets. */
 function hidesValue([table, key]: ConfigPath): boolean {
-  return (table === "box" && key === "env") || (table === "build" && key === "proxy");
+  return (table === "box" && key === "env") || (table === "build" && key === "proxy") || (table === "network_proxy" && key === "upstream_proxy");
 }
 
 function valueAt(path: ConfigPath, { toml }: ComplaintContext): unknown {

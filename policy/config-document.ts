@@ -3,6 +3,7 @@ import type { ParsedConfig } from "./config-file.ts";
 import { decideMode, isOnlyOpenRule } from "./config-mode.ts";
 import { renderHostTable } from "./config-words.ts";
 import { ConfigError } from "./errors.ts";
+import { buildNameWall } from "./name-wall.ts";
 import { quote } from "./parsed.ts";
 import { emptyDocument, type DocumentWord, type PolicyDocument, type PrivateHost } from "./policy-document.ts";
 import type { Preset } from "./preset.ts";
@@ -43,14 +44,16 @@ export function buildDocument({ project, user, presets, allowFile, agent, sessio
     { label: chosen?.file ?? "", surface: "list", words: hosts.words },
     ...readAllowFile(chosen, allowFile),
     ...readPresets(chosen, presets),
+    { label: chosen?.file ?? "", surface: "list", words: chosen === undefined ? [] : placeWords(chosen, ["network_proxy", "policy", "allowed_domains"], chosen.config.network_proxy?.policy?.allowed_domains) },
     { label: "policy allow", surface: "list", words: [...(session?.allow ?? [])] },
   ];
   const blocks: Blocks[] = [
     ...(closed ? [{ label: why, words: [{ text: "*" }] }] : []),
-    ...owners.map((owner) => ({ label: owner.file, words: placeWords(owner, "block_hosts", owner.config.network?.block_hosts) })),
+    ...owners.map((owner) => ({ label: owner.file, words: placeWords(owner, ["network", "block_hosts"], owner.config.network?.block_hosts) })),
+    ...owners.map((owner) => ({ label: owner.file, words: placeWords(owner, ["network_proxy", "policy", "denied_domains"], owner.config.network_proxy?.policy?.denied_domains) })),
     { label: "policy deny", words: [...(session?.deny ?? [])] },
   ];
-  const critical = network.critical === undefined || chosen === undefined ? null : placeWords(chosen, "critical", network.critical);
+  const critical = network.critical === undefined || chosen === undefined ? null : placeWords(chosen, ["network", "critical"], network.critical);
   // Where the firewall stays on all the same (AGENTBOX_FIREWALL=1, required, mode), this rule must not open it again.
   const rules = isOnlyOpenRule(network.rules ?? []) ? [] : (network.rules ?? []);
   return {
@@ -59,11 +62,14 @@ export function buildDocument({ project, user, presets, allowFile, agent, sessio
     blocks: blocks.filter(({ words }) => words.length > 0),
     rules: rules.map((rule, index) => ({ ...rule, place: chosen?.placeOf(["network", "rules", index]) })),
     private: hosts.private,
-    allowPrivate: chosen === undefined ? [] : placeWords(chosen, "allow_private", network.allow_private),
+    allowPrivate: chosen === undefined ? [] : [...placeWords(chosen, ["network", "allow_private"], network.allow_private), ...placeWords(chosen, ["network_proxy", "policy", "allow_private"], chosen.config.network_proxy?.policy?.allow_private)],
     // What cannot be reached cannot be asked for.
     critical: closed ? [] : critical,
     ssh: closed ? "off" : (network.ssh ?? "listed"),
     report: !closed && (network.report ?? false),
+    enforcement: network.enforcement ?? "name",
+    base: !closed && network.policy?.mode === "deny-list" ? "deny-list" : "allow-list",
+    nameWall: buildNameWall(chosen),
   };
 }
 
@@ -103,6 +109,6 @@ function readPresets(chosen: ParsedConfig | undefined, presets: readonly Preset[
   });
 }
 
-function placeWords({ placeOf }: ParsedConfig, key: string, words: readonly string[] = []): DocumentWord[] {
-  return words.map((text, index) => ({ text, place: placeOf(["network", key, index]) }));
+function placeWords({ placeOf }: ParsedConfig, path: readonly string[], words: readonly string[] = []): DocumentWord[] {
+  return words.map((text, index) => ({ text, place: placeOf([...path, index]) }));
 }

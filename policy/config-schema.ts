@@ -2,12 +2,13 @@ import { z } from "zod";
 import { isVariableName, parseBase, parsePackage } from "./box-words.ts";
 import { addHostIssues, addRuleIssues, addressWord, agentWord, blockWord, criticalWord, judgedString, parseListEntry, plainText, portWord, privateRange, proxyUrl, suggest, variableValue, workspacePath } from "./config-words.ts";
 import { parsed, quote, refused } from "./parsed.ts";
+import { makeProxySchema } from "./proxy-schema.ts";
 import type { PublicSuffixTest } from "./wildcard-check.ts";
 
 /** What judges values beyond their form; what is left out is not asked. */
 export type SchemaJudges = { presets?: readonly string[] | undefined; isPublicSuffix?: PublicSuffixTest | undefined };
 
-export const ENFORCEMENTS = ["address"] as const;
+export const ENFORCEMENTS = ["name", "address"] as const;
 export const TOPOLOGIES = ["container", "sidecar"] as const;
 const MODES = ["none", "allowlist", "full"] as const;
 
@@ -38,23 +39,26 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
     })
     .check((context) => addRuleIssues(context, isPublicSuffix));
 
-  const network = z.strictObject({
-    mode: z.enum(MODES).optional().describe("none: no network. allowlist: the firewall, default of this table. full: no firewall."),
-    allow_hosts: z.array(z.union([hostWord, hostTable])).optional().describe("Hosts to allow beside the defaults: host, host:port,port, *.host (the host itself included), an address or a CIDR block, or a table."),
-    block_hosts: z.array(blockWord).optional().describe("Hosts to deny on all ports, whatever allows them; * stands for any characters."),
-    allow_file: plainText.optional().describe("A file of one host a line, relative to this file; # begins a comment."),
-    presets: z.array(presetId).optional().describe("Named sets of hosts; `agentbox policy presets` lists them."),
-    rules: z.array(rule).optional().describe("Ordered rules; the first that matches decides, before allow_hosts and after block_hosts."),
-    policy: z.strictObject({ mode: z.enum(["allow-list", "deny-list", "unrestricted"]).check(judgeBase).optional().describe("What holds for a host that no rule names.") }).optional(),
-    enforcement: z.enum(ENFORCEMENTS).optional().describe("address: the firewall and the resolver decide."),
-    topology: z.enum(TOPOLOGIES).optional().describe("container: firewall and agent in one container. sidecar: the firewall in a container of its own."),
-    ssh: z.enum(["listed", "any", "off"]).optional().describe("Port 22: to hosts that list it (default), to all, to none."),
-    allow_private: z.array(privateRange).optional().describe("CIDR blocks of private addresses that allowed names may lead to."),
-    dns: z.array(addressWord).optional().describe("Resolvers that the box's own one asks, instead of the host's."),
-    critical: z.array(criticalWord).optional().describe("Names that must resolve and answer or the box does not start, instead of the shipped list."),
-    report: z.boolean().optional().describe("Let through what would be refused, and write it down: to find out which hosts are needed."),
-    required: z.boolean().optional().describe("Nobody can turn the firewall off. Counts in the user's own file only."),
-  });
+  const network = z
+    .strictObject({
+      mode: z.enum(MODES).optional().describe("none: no network. allowlist: the firewall, default of this table. full: no firewall."),
+      allow_hosts: z.array(z.union([hostWord, hostTable])).optional().describe("Hosts to allow beside the defaults: host, host:port,port, *.host (the host itself included), an address or a CIDR block, or a table."),
+      block_hosts: z.array(blockWord).optional().describe("Hosts to deny on all ports, whatever allows them; * stands for any characters."),
+      allow_file: plainText.optional().describe("A file of one host a line, relative to this file; # begins a comment."),
+      presets: z.array(presetId).optional().describe("Named sets of hosts; `agentbox policy presets` lists them."),
+      rules: z.array(rule).optional().describe("Ordered rules; the first that matches decides, before allow_hosts and after block_hosts."),
+      policy: z.strictObject({ mode: z.enum(["allow-list", "deny-list", "unrestricted"]).optional().describe("What holds for a host that no rule names.") }).optional(),
+      enforcement: z.enum(ENFORCEMENTS).optional().describe("name (default): firewall, resolver, and a proxy that judges the names in HTTP and TLS. address: the first two."),
+      ech: z.enum(["allow", "refuse"]).optional().describe("refuse: TLS whose hello may hide its real name. Browsers send such hellos to everybody."),
+      topology: z.enum(TOPOLOGIES).optional().describe("container: firewall and agent in one container. sidecar: the firewall in a container of its own."),
+      ssh: z.enum(["listed", "any", "off"]).optional().describe("Port 22: to hosts that list it (default), to all, to none."),
+      allow_private: z.array(privateRange).optional().describe("CIDR blocks of private addresses that allowed names may lead to."),
+      dns: z.array(addressWord).optional().describe("Resolvers that the box's own one asks, instead of the host's."),
+      critical: z.array(criticalWord).optional().describe("Names that must resolve and answer or the box does not start, instead of the shipped list."),
+      report: z.boolean().optional().describe("Let through what would be refused, and write it down: to find out which hosts are needed."),
+      required: z.boolean().optional().describe("Nobody can turn the firewall off. Counts in the user's own file only."),
+    })
+    .check(judgeBase);
 
   const box = z.strictObject({
     agent: agentWord.optional().describe("The agent that starts when none is named: NAME or NAME@VERSION."),
@@ -82,6 +86,7 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
     box: box.optional().describe("How the agent runs."),
     workspace: workspace.optional().describe("The project's directory in the box."),
     build: build.optional().describe("The image."),
+    network_proxy: makeProxySchema(isPublicSuffix).optional().describe("The proxy that judges names: in boxes with enforcement name, and stand-alone as `agentbox proxy`."),
   });
 }
 
@@ -98,7 +103,8 @@ function judgeVariable(context: z.core.ParsePayload<string>): void {
 }
 
 /** With the address wall alone a denied name would stay reachable by its address. */
-function judgeBase(context: z.core.ParsePayload<string>): void {
-  if (context.value !== "deny-list") return;
-  context.issues.push({ code: "custom", input: context.value, message: '"deny-list" needs enforcement = "name", which this version does not have', params: { expected: '"allow-list" or "unrestricted"', fix: "list the hosts that are needed as allow_hosts" } });
+function judgeBase(context: z.core.ParsePayload<{ policy?: { mode?: string | undefined } | undefined; enforcement?: string | undefined }>): void {
+  const { policy, enforcement } = context.value;
+  if (policy?.mode !== "deny-list" || enforcement !== "address") return;
+  context.issues.push({ code: "custom", input: context.value, path: ["policy", "mode"], message: '"deny-list" needs the name wall', params: { expected: 'enforcement = "name"', fix: "take out enforcement, or list the hosts that are needed as allow_hosts" } });
 }

@@ -5,16 +5,18 @@ import { parseHost, renderHost, type Host } from "./host-name.ts";
 import { openPorts } from "./open-ports.ts";
 import { quote } from "./parsed.ts";
 import type { Action, Policy, PolicyRule } from "./policy.ts";
+import type { Reason } from "./reason.ts";
 import type { Steps } from "./rule-slot.ts";
+import { judgeUse, type Use } from "./use.ts";
 
-/** Why a question was answered as it was; the words that logs, pages and error headers use. */
-export type Reason = "allowed" | "denied" | "not_allowed" | "not_allowed_local";
+export type { Reason } from "./reason.ts";
 
 /**
  * What is asked. `host` is text as it came from outside, or already canonical. Without a port the
- * question is whether the name may be resolved at all. `address` is where the name really leads.
+ * question is whether the name may be resolved at all. `address` is where the name really leads, `use` what
+ * the connection is for.
  */
-export type Question = { host: string | Host; port?: number | undefined; address?: Address | undefined };
+export type Question = { host: string | Host; port?: number | undefined; address?: Address | undefined; use?: Use | undefined };
 
 /** The answer, with everything that a log line or an explanation shows. */
 export type Decision = {
@@ -37,23 +39,25 @@ export type Decision = {
  * 1. A malformed host or port is `denied`.
  * 2. The first rule that matches host and port (blocks, ordered rules, list, base) decides: a deny rule
  *    is `denied`, no rule is `not_allowed`. Patterns match names only, ranges match literals only.
- * 3. Where the name's address is known: a deny rule for that address ahead of the rule of step 2 is `denied`.
- * 4. A special-purpose address is `not_allowed_local`, unless it lies in `allowPrivate`, is itself listed,
+ * 3. Where the use is known: other names for the same place are `host_mismatch`, and what the methods do
+ *    not permit has its own reason (`judgeUse`).
+ * 4. Where the name's address is known: a deny rule for that address ahead of the rule of step 2 is `denied`.
+ * 5. A special-purpose address is `not_allowed_local`, unless it lies in `allowPrivate`, is itself listed,
  *    or the name is a private host on this port. An address that was asked for literally was listed in step 2.
- * 5. Otherwise `allowed`.
+ * 6. Otherwise `allowed`.
  *
  * Without a port the answer is `allowed` where it is so on some port, else that of the first port in question.
  */
-export function decide(policy: Policy, { host: given, port, address }: Question, steps?: Steps): Decision {
-  if (typeof given !== "string") return decideHost({ policy, host: given, port, address }, steps);
+export function decide(policy: Policy, { host: given, port, address, use }: Question, steps?: Steps): Decision {
+  if (typeof given !== "string") return decideHost({ policy, host: given, port, address, use }, steps);
   const host = parseHost(given);
   if (!host.ok) return malformed(quote(given), port, renderComplaint(host.complaint));
-  return decideHost({ policy, host: host.value, port, address }, steps);
+  return decideHost({ policy, host: host.value, port, address, use }, steps);
 }
 
-type HostQuestion = { policy: Policy; host: Host; port: number | undefined; address: Address | undefined };
+type HostQuestion = { policy: Policy; host: Host; port: number | undefined; address: Address | undefined; use?: Use | undefined };
 
-function decideHost({ policy, host, port, address }: HostQuestion, steps: Steps | undefined): Decision {
+function decideHost({ policy, host, port, address, use }: HostQuestion, steps: Steps | undefined): Decision {
   const text = renderHost(host);
   if (port !== undefined && !isPort(port)) return malformed(text, port, `${port} is not a port`);
   const rule = policy.find(host, port, steps);
@@ -67,6 +71,8 @@ function decideHost({ policy, host, port, address }: HostQuestion, steps: Steps 
   }
   const answer = { host: text, port, rule, nearest: undefined, detail: undefined };
   if (rule.action === "deny") return { ...answer, action: "deny", reason: "denied" };
+  const misuse = use === undefined ? undefined : judgeUse(policy.methods, { host, port }, use);
+  if (misuse !== undefined) return { ...answer, action: "deny", ...misuse };
   if (address === undefined) return { ...answer, action: "allow", reason: "allowed" };
   return judgeAddress({ policy, host, port, address, answer });
 }

@@ -10,8 +10,9 @@ import { parseHost, type Host } from "./host-name.ts";
 import { openPorts } from "./open-ports.ts";
 import { escapeUnseen } from "./parsed.ts";
 import { renderRule, type PolicyRule } from "./policy.ts";
+import { REASONS } from "./reason.ts";
 
-const verdict = { action: z.enum(["allow", "deny"]), reason: z.enum(["allowed", "denied", "not_allowed", "not_allowed_local"]), detail: z.string().nullable() };
+const verdict = { action: z.enum(["allow", "deny"]), reason: z.enum(REASONS), detail: z.string().nullable() };
 const ruleView = z.strictObject({ text: z.string(), origins: z.array(z.string()) });
 
 /** Why a host is or is not reachable, ready to print as JSON. */

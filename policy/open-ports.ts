@@ -11,6 +11,12 @@ export function openPorts(policy: Policy, host: Host, steps?: Steps): readonly n
   return [...named].filter((port) => policy.find(host, port, steps)?.action === "allow").toSorted((a, b) => a - b);
 }
 
+/** Tells whether the rule that opens this port says that it speaks neither TLS nor HTTP, so that no name can be read there. */
+export function isOpaque(policy: Policy, host: Host, port: number): boolean {
+  const rule = policy.find(host, port);
+  return rule?.action === "allow" && rule.protocol === "tcp";
+}
+
 /** One element a block and port; the blocks of one port do not overlap. */
 export type OpenRange = { range: Range; port: number };
 

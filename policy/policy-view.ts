@@ -14,7 +14,7 @@ export const policyViewSchema = z.strictObject({
   version: z.literal(1),
   mode: z.enum(["none", "allowlist", "full"]),
   topology: z.enum(["container", "sidecar"]),
-  enforcement: z.enum(["address"]),
+  enforcement: z.enum(["name", "address"]),
   agent: z.string(),
   /** Sorted as the lists are. `deniedBy`: the rule that takes every port of the entry away again. */
   entries: z.array(z.strictObject({ text: z.string(), ports: z.array(port), origins, deniedBy: z.string().nullable() })),

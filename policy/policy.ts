@@ -6,6 +6,7 @@ import type { Host } from "./host-name.ts";
 import { LabelTree } from "./label-tree.ts";
 import { RangeIndex } from "./range-index.ts";
 import { NO_RULE, type Steps } from "./rule-slot.ts";
+import type { Methods } from "./use.ts";
 
 export type Action = "allow" | "deny";
 
@@ -18,12 +19,14 @@ export type PolicyRule = {
   ports: readonly number[] | "any";
   text: string;
   origins: readonly Origin[];
+  /** `tcp` where the ports of an allow rule speak neither TLS nor HTTP. */
+  protocol: "web" | "tcp";
 };
 
 /** Where a rule comes from; the tiers are evaluated in this order. */
 type Tier = "block" | "rules" | "list" | "base";
 
-export type RuleInput = Pick<PolicyRule, "action" | "match" | "ports" | "text" | "origins">;
+export type RuleInput = Pick<PolicyRule, "action" | "match" | "ports" | "text" | "origins"> & Partial<Pick<PolicyRule, "protocol">>;
 
 /** A name whose addresses are opened on its ports, private or not; dotless names are possible only here. */
 export type PrivateEntry = { name: string; ports: readonly number[]; text: string; origins: readonly Origin[] };
@@ -43,12 +46,15 @@ export type PolicyInput = {
   base?: RuleInput;
   /** Special-purpose blocks that allowed names may resolve to. */
   allowPrivate?: readonly Range[];
+  /** `limited`: only methods that read, and no connection whose methods cannot be seen. `full` when left out. */
+  methods?: Methods;
 };
 
 /** A validated policy: all sources as one ordered list, the first match wins. */
 export type Policy = {
   rules: readonly PolicyRule[];
   allowPrivate: readonly Range[];
+  methods: Methods;
   /** The ports on which a name may lead to private addresses. */
   privatePorts: ReadonlyMap<string, readonly number[]>;
   /** Whether a rule denies some ports only, so that a name with an allow rule may still have no open port. */
@@ -60,20 +66,21 @@ export type Policy = {
 };
 
 /** Builds the policy and its lookup. The order is: blocks, rules, list, base. */
-export function buildPolicy({ closed = [], blocks = [], rules = [], list = [], privateHosts = [], base, allowPrivate = [] }: PolicyInput): Policy {
+export function buildPolicy({ closed = [], blocks = [], rules = [], list = [], privateHosts = [], base, allowPrivate = [], methods = "full" }: PolicyInput): Policy {
   const ordered: PolicyRule[] = [];
   const push = (tier: Tier, rule: RuleInput): void => {
-    ordered.push({ ...rule, tier, index: ordered.length });
+    ordered.push({ ...rule, protocol: rule.protocol ?? "web", tier, index: ordered.length });
   };
   for (const rule of closed) push("block", rule);
   for (const { block, text, origin } of blocks) push("block", { action: "deny", match: block, ports: "any", text, origins: [origin] });
   for (const rule of rules) push("rules", rule);
-  for (const { entry, text, origins } of list) push("list", { action: "allow", match: entry.target, ports: entry.ports, text, origins });
+  for (const { entry, text, origins } of list) push("list", { action: "allow", match: entry.target, ports: entry.ports, text, origins, protocol: entry.protocol });
   for (const { name, ports, text, origins } of privateHosts) push("list", { action: "allow", match: { kind: "pattern", pattern: { kind: "exact", name } }, ports, text, origins });
   if (base !== undefined) push("base", base);
   return {
     rules: ordered,
     allowPrivate,
+    methods,
     privatePorts: new Map(privateHosts.map(({ name, ports }) => [name, ports])),
     deniesPorts: ordered.some(({ action, ports }) => action === "deny" && ports !== "any"),
     ...makeLookup(ordered),

@@ -35,13 +35,14 @@ export function renderRecord(record: DecisionRecord): string {
     const changes = [...record.added.map((text) => `+${text}`), ...record.removed.map((text) => `-${text}`)];
     return [record.time, "event ", record.event, record.detail, changes.join(" ")].filter((part) => part !== "").join("  ");
   }
+  if (record.kind === "traffic") return renderTraffic(record);
   const { time, action, host, port, protocol, type, reason, rule, source, addresses, detail, client, count } = record;
   const who = client === null ? [] : [client.command ?? (client.uid === null ? "" : `uid ${client.uid}`)];
   const parts = [
     time,
     action.padEnd(6),
-    port === null ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`,
-    type === null ? protocol : `${protocol} ${type}`,
+    renderPlace(host, port),
+    [protocol, type ?? record.method].filter((part) => part !== null && part !== undefined).join(" "),
     reason,
     rule === null ? "" : `${rule}${source === null ? "" : ` (${source})`}`,
     addresses.join(" "),
@@ -50,4 +51,14 @@ export function renderRecord(record: DecisionRecord): string {
     count > 1 ? `${count} times` : "",
   ];
   return parts.filter((part) => part !== "").join("  ");
+}
+
+function renderTraffic({ time, host, port, protocol, method, bytesUp, bytesDown, durationMs, flows, cut }: Extract<DecisionRecord, { kind: "traffic" }>): string {
+  const what = method === null ? protocol : `${protocol} ${method}`;
+  const parts = [time, "bytes ", renderPlace(host, port), what, `${bytesUp} up`, `${bytesDown} down`, `${durationMs} ms`, flows > 1 ? `${flows} connections` : "", cut ? "cut by a new policy" : ""];
+  return parts.filter((part) => part !== "").join("  ");
+}
+
+function renderPlace(host: string, port: number | null): string {
+  return port === null ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -54,7 +54,7 @@ export function describeAgent({ name, hosts, critical }: AgentProfile): PolicyDo
 export function viewProject({ config, trust, profile, policy, network, topology }: ProjectPolicy, notes: readonly string[]): PolicyView {
   const untrusted = trust.kind === "untrusted" ? [`${config.source ?? "the file"} is not trusted yet; a start asks, or run \`agentbox policy trust\``] : [];
   const firewall = network.mode === "allowlist" ? [] : network.notices;
-  return viewPolicy(network.mode === "allowlist" ? policy : null, { mode: network.mode, topology, enforcement: "address", agent: profile.name, notes: [...config.notices, ...untrusted, ...firewall, ...notes] });
+  return viewPolicy(network.mode === "allowlist" ? policy : null, { mode: network.mode, topology, enforcement: policy.enforcement, agent: profile.name, notes: [...config.notices, ...untrusted, ...firewall, ...notes] });
 }
 
 /** Asks this machine where a name leads; nothing where it leads nowhere. To be asked for allowed names only. */

@@ -4,7 +4,7 @@ import { ADDRESS_PROBES, PROBE_DETAIL } from "../../policy/probe.ts";
 /** Leaves out what a box asked itself: all that came before it was ready, and the probes by which it proves its walls. */
 export function dropOwnProbes(records: readonly DecisionRecord[]): DecisionRecord[] {
   const start = records.findLastIndex((record) => record.kind === "event" && record.event === "start");
-  return records.slice(start + 1).filter((record) => record.kind === "event" || !isProbe(record));
+  return records.slice(start + 1).filter((record) => record.kind !== "decision" || !isProbe(record));
 }
 
 function isProbe({ protocol, host, detail }: Extract<DecisionRecord, { kind: "decision" }>): boolean {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
-import type { Reason } from "../../policy/decide.ts";
+import { REASONS } from "../../policy/reason.ts";
 import type { DecisionRecord } from "../../policy/decision-record.ts";
 import { isTelemetryHost } from "../../policy/telemetry-hosts.ts";
 
@@ -32,9 +32,6 @@ export const blockedSchema = z.strictObject({ version: z.literal(1), session: z.
 export type Refusal = z.infer<typeof refusal>;
 
 type Decided = Extract<DecisionRecord, { kind: "decision" }>;
-
-/** The words that a keeper or proxy may say; a log of another version may know more. */
-const REASONS: readonly Reason[] = ["denied", "not_allowed", "not_allowed_local"];
 
 /** Collects what was refused, in the order of first refusal. `telemetry` counts the hosts that are left out unless `all`. */
 export function collectRefusals(records: readonly DecisionRecord[], { all }: { all: boolean }): { refusals: Refusal[]; telemetry: number } {

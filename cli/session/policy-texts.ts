@@ -10,6 +10,6 @@ export type TextsInput = { policy: BoxPolicy | undefined; mode: NetworkDecision[
 /** Renders what the agent may read about its policy. */
 export function renderPolicyTexts({ policy, mode, topology, agent }: TextsInput): PolicyTexts {
   const shown = mode === "allowlist" && policy !== undefined ? policy : null;
-  const view = viewPolicy(shown, { mode, topology, enforcement: "address", agent });
+  const view = viewPolicy(shown, { mode, topology, enforcement: policy?.enforcement ?? "name", agent });
   return { json: `${JSON.stringify(view, undefined, 2)}\n`, text: renderPolicyText(view) };
 }

@@ -5,7 +5,7 @@ import { parseEntry } from "../../../policy/entry.ts";
 import type { PolicyRule } from "../../../policy/policy.ts";
 
 function deny(tier: "block" | "rules", ports: PolicyRule["ports"] = "any"): PolicyRule {
-  return { index: 0, tier, action: "deny", match: { kind: "glob", glob: "*.evil.*" }, ports, text: "*.evil.*", origins: [{ label: "c.toml", text: "*.evil.*", place: { file: "c.toml", line: 7 } }] };
+  return { index: 0, tier, action: "deny", match: { kind: "glob", glob: "*.evil.*" }, ports, text: "*.evil.*", origins: [{ label: "c.toml", text: "*.evil.*", place: { file: "c.toml", line: 7 } }], protocol: "web" };
 }
 
 describe("the command that would allow it", () => {

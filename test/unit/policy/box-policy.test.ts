@@ -16,7 +16,7 @@ const lists = {
   services: 'ALLOWED_SERVICES=(\n  "api.anthropic.com"\n  "github.com"\n  "pypi.org"\n)\nCRITICAL_SERVICES=("api.anthropic.com" "github.com")',
   github: 'GITHUB_RANGES_DATE="2026-11-21"\nGITHUB_RANGES=(\n  "140.82.112.0/20"\n)',
 };
-const empty = emptyDocument({ name: "claude", hosts: [], critical: "api.anthropic.com" });
+const empty: PolicyDocument = { ...emptyDocument({ name: "claude", hosts: [], critical: "api.anthropic.com" }), enforcement: "address" };
 const place = (line: number): { file: string; line: number } => ({ file: "config.toml", line });
 
 function build(document: Partial<PolicyDocument>, now = 0): BoxPolicy {

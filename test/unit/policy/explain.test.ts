@@ -9,7 +9,7 @@ import { emptyDocument, type PolicyDocument } from "../../../policy/policy-docum
 const lists = { services: 'ALLOWED_SERVICES=("github.com" "api.example.com:443,8443")\nCRITICAL_SERVICES=()', github: 'GITHUB_RANGES_DATE="2026-11-21"\nGITHUB_RANGES=("140.82.112.0/20")' };
 
 function build(further: Partial<PolicyDocument> = {}): BoxPolicy {
-  const document = { ...emptyDocument({ name: "claude", hosts: [], critical: null }), ...further };
+  const document = { ...emptyDocument({ name: "claude", hosts: [], critical: null }), enforcement: "address" as const, ...further };
   return buildBoxPolicy({ document, lists, isPublicSuffix: () => false, now: 0 });
 }
 

@@ -9,7 +9,7 @@ const lists = { services: 'ALLOWED_SERVICES=(\n  "github.com"\n  "chatgpt.com"\n
 const context: ViewContext = { mode: "allowlist", topology: "container", enforcement: "address", agent: "claude" };
 
 function view(further: Partial<PolicyDocument> = {}, changed: Partial<ViewContext> = {}): PolicyView {
-  const document = { ...emptyDocument({ name: "claude", hosts: [], critical: null }), ...further };
+  const document = { ...emptyDocument({ name: "claude", hosts: [], critical: null }), enforcement: "address" as const, ...further };
   return viewPolicy(buildBoxPolicy({ document, lists, isPublicSuffix: () => false, now: 0 }), { ...context, ...changed });
 }
 
