@@ -1,13 +1,10 @@
-import { commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
 import { classifyAddress } from "../../policy/address-class.ts";
 import { type Address, rangeContains } from "../../policy/address.ts";
 import { decide, type Decision } from "../../policy/decide.ts";
 import { parseHost } from "../../policy/host-name.ts";
 import { quote } from "../../policy/parsed.ts";
-import { renderRule } from "../../policy/policy.ts";
-import { renderOrigin } from "../../policy/effective-list.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
-import type { DecisionLine } from "../log/decision-log.ts";
+import type { LineFacts } from "../log/line.ts";
 
 /** What the policy says of a name: it may be asked for, it may only because the box runs in report mode, or it does not exist. */
 export type NameVerdict = { action: "allow" | "report" | "deny"; decision: Decision };
@@ -25,7 +22,7 @@ export function judgeName({ policy, report }: BoxPolicy, name: string): NameVerd
 }
 
 /** Judges where a name leads; the action is never `report`, since report mode opens no special address. */
-export function judgeAddress(box: BoxPolicy, { action, decision }: NameVerdict, address: Address): Decision {
+export function judgeAddress(box: Pick<BoxPolicy, "policy">, { action, decision }: NameVerdict, address: Address): Decision {
   if (action !== "report") return decide(box.policy, { host: decision.host, address });
   // No rule names the host, so only the rules for the address itself are left.
   const literal = box.policy.find({ kind: "address", address }, undefined);
@@ -39,30 +36,8 @@ export function judgeAddress(box: BoxPolicy, { action, decision }: NameVerdict, 
 /** What a decision log line says beside the decision itself. */
 export type LineInput = { verdict: NameVerdict; type: string | null; addresses?: readonly string[]; detail?: string | undefined };
 
-/** What a line about a name is made of. Every answer that is kept holds one, so it is no larger than it has to be. */
-export type LineFacts = Pick<Decision, "host" | "reason" | "rule" | "detail"> & { action: NameVerdict["action"]; type: string | null; addresses: string };
-
 /** Picks what a line about a name needs. */
 export function collectFacts({ verdict: { action, decision }, type, addresses = [], detail }: LineInput): LineFacts {
   const { host, reason, rule } = decision;
   return { action, host, reason, rule, type, addresses: addresses.join(" "), detail: detail ?? decision.detail };
-}
-
-/** Makes the line of a decision about a name. */
-export function renderLine({ action, host, reason, rule, type, addresses, detail }: LineFacts): Omit<DecisionLine, "count"> {
-  return {
-    kind: "decision",
-    protocol: "dns",
-    host,
-    port: null,
-    type,
-    addresses: addresses === "" ? [] : addresses.split(" "),
-    action,
-    reason,
-    rule: rule === undefined ? null : renderRule(rule),
-    source: rule === undefined ? null : rule.origins.map((origin) => renderOrigin(origin)).join(", "),
-    detail: detail ?? null,
-    hint: commandOf(renderAllowCommand({ host, reason, rule })),
-    client: null,
-  };
 }

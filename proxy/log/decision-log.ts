@@ -3,9 +3,8 @@ import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
-import { type LineFacts, renderLine } from "../dns/name-verdict.ts";
-
-export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
+import { type LineFacts, renderLine } from "./line.ts";
+import { TrafficWindows, type TrafficKey } from "./traffic.ts";
 
 /**
  * The repeats of one (protocol, host, port, reason). Until the time `until` they are only counted; who
@@ -31,6 +30,7 @@ export class DecisionLog {
   private readonly file: LogFile;
   private readonly onHealth: () => void;
   private readonly windows = new Map<string, Tally>();
+  private readonly traffic = new TrafficWindows();
   private readonly budget = new LineBudget();
   private readonly timer: NodeJS.Timeout;
   private session = "";
@@ -61,6 +61,11 @@ export class DecisionLog {
     return this.windows.get(key) ?? { key, until: 0, count: 0, facts };
   }
 
+  /** Adds what a connection carried, now that it is over. */
+  addTraffic(key: TrafficKey, carried: { bytesUp: number; bytesDown: number; durationMs: number }, now: number): void {
+    this.traffic.add(key, carried, now);
+  }
+
   /** Writes an entry as it is. */
   write(entry: DecisionEntry): void {
     this.append(entry, Date.now());
@@ -71,6 +76,7 @@ export class DecisionLog {
     clearInterval(this.timer);
     for (const tally of this.windows.values()) this.closeWindow(tally, Date.now());
     this.windows.clear();
+    for (const entry of this.traffic.takeAll()) this.append(entry, Date.now());
     this.file.close();
   }
 
@@ -105,6 +111,9 @@ export class DecisionLog {
     for (const tally of this.windows.values()) {
       if (tally.until > now) break;
       this.closeWindow(tally, now);
+    }
+    for (const entry of this.traffic.takeOver(now)) {
+      if (this.budget.take("allow", now)) this.append(entry, now);
     }
     const dropped = this.budget.takeDropped(now);
     if (dropped === 0) return;

@@ -14,6 +14,9 @@ function policyOf(methods: Methods): Policy {
 const get = (...claims: string[]): Use => ({ kind: "request", method: "GET", claims });
 const tunnel = (...claims: string[]): Use => ({ kind: "tunnel", via: "connect", intercepted: false, claims });
 
+const request = (method: string): Use => ({ kind: "request", method });
+const opaque = (via: "connect" | "socks" | "tls", intercepted = false): Use => ({ kind: "tunnel", via, intercepted });
+
 describe("every combination of the names that a connection tells", () => {
   const rows: readonly [row: string, target: string, use: Use, reason: string][] = [
     ["allows a target that nothing else names", "a.example.com", tunnel(), "allowed"],
@@ -41,8 +44,6 @@ describe("every combination of the names that a connection tells", () => {
 });
 
 describe("limited mode", () => {
-  const request = (method: string): Use => ({ kind: "request", method });
-  const opaque = (via: "connect" | "socks" | "tls", intercepted = false): Use => ({ kind: "tunnel", via, intercepted });
   const rows: readonly [row: string, target: string, port: number, use: Use, reason: string][] = [
     ["allows GET", "a.example.com", 80, request("GET"), "allowed"],
     ["allows HEAD", "a.example.com", 80, request("HEAD"), "allowed"],

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
 import { DecisionLog } from "../../../proxy/log/decision-log.ts";
 import { LogFile } from "../../../proxy/log/log-file.ts";
-import type { LineFacts } from "../../../proxy/dns/name-verdict.ts";
+import type { LineFacts } from "../../../proxy/log/line.ts";
 
 let dir = "";
 beforeEach(() => {

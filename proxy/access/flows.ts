@@ -1,0 +1,56 @@
+import type { DecisionLog } from "../log/decision-log.ts";
+import type { Access, Admitted } from "./access.ts";
+import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
+
+/** Something that was let through and still goes on. */
+export type FlowInput = { asked: Asked; admitted: Admitted; /** Ends it at once. */ cut: () => void };
+
+export type Flow = { /** Writes down what it carried, once. */ end: (carried: { bytesUp: number; bytesDown: number }) => void };
+
+/** All open connections and tunnels: a new policy cuts those that it does not let through. */
+export class Flows {
+  private readonly access: Access;
+  private readonly log: DecisionLog;
+  private readonly open = new Map<Flow, FlowInput>();
+  private readonly wasCut = new Set<Flow>();
+
+  constructor(access: Access) {
+    this.access = access;
+    this.log = access.log;
+  }
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  /** Begins to watch over one. */
+  begin(input: FlowInput): Flow {
+    const started = Date.now();
+    const flow: Flow = {
+      end: ({ bytesUp, bytesDown }) => {
+        if (!this.open.delete(flow)) return;
+        const { asked, admitted } = input;
+        const now = Date.now();
+        this.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut.delete(flow) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - started) }, now);
+      },
+    };
+    this.open.set(flow, input);
+    return flow;
+  }
+
+  /** Judges everything that is open by the policy in force, and cuts what it does not let through; returns how many. */
+  judgeAnew(): number {
+    const { policy } = this.access;
+    let count = 0;
+    for (const [flow, { asked, admitted, cut }] of this.open) {
+      const verdict = judgeHost(policy, asked);
+      const judged = verdict.action === "deny" ? undefined : judgeAddresses(policy, verdict, admitted.addresses);
+      if (judged !== undefined && (judged.refused === undefined || judged.kept.length > 0)) continue;
+      this.access.refuse(asked, judged?.refused ?? verdict.decision, admitted.addresses);
+      this.wasCut.add(flow);
+      count += 1;
+      cut();
+    }
+    return count;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Address } from "../../policy/address.ts";
+import { decide, type Decision } from "../../policy/decide.ts";
+import { parseHost, type Host } from "../../policy/host-name.ts";
+import type { Use } from "../../policy/use.ts";
+import { judgeAddress } from "../dns/name-verdict.ts";
+import type { ConnectionFacts } from "../log/line.ts";
+import type { AccessPolicy } from "./access-policy.ts";
+
+/** What a client wants: where to, as it wrote it, and what for. */
+export type Asked = ConnectionFacts & { host: string; use: Use };
+
+/** `report`: refused by the policy, and let through because the box runs in report mode. */
+export type Verdict = { action: "allow" | "report"; decision: Decision; host: Host } | { action: "deny"; decision: Decision };
+
+/** Judges host, port and use; where the host leads is judged by `judgeAddresses`. */
+export function judgeHost({ policy, enabled, report }: AccessPolicy, { host: text, port, use }: Asked): Verdict {
+  const host = parseHost(text);
+  const decision = decide(policy, { host: host.ok ? host.value : text, port, use });
+  if (!host.ok) return { action: "deny", decision };
+  if (!enabled) return { action: "deny", decision: { ...decision, action: "deny", reason: "proxy_disabled", rule: undefined, detail: undefined } };
+  if (decision.action === "allow") return { action: "allow", decision, host: host.value };
+  if (!report || decision.reason !== "not_allowed") return { action: "deny", decision };
+  return { action: "report", decision, host: host.value };
+}
+
+/** Judges where a host leads. `kept` may be dialled; where nothing is left, `refused` says why. */
+export function judgeAddresses({ policy }: AccessPolicy, verdict: Extract<Verdict, { host: Host }>, addresses: readonly Address[]): { kept: readonly Address[]; refused: Decision | undefined } {
+  const { action, decision, host } = verdict;
+  const kept: Address[] = [];
+  let refused: Decision | undefined;
+  for (const address of addresses) {
+    const answer = action === "report" ? judgeAddress({ policy }, verdict, address) : decide(policy, { host, port: decision.port, address });
+    if (answer.action === "allow") kept.push(address);
+    else refused ??= answer;
+  }
+  return { kept, refused };
+}
