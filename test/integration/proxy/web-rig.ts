@@ -56,10 +56,6 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
   const access = new Access({ policy: makeAccessPolicy(options), lookup, log });
   const flows = new Flows(access);
-  const unreachable = (what: string) => (client: Connection) => {
-    client.destroy();
-    throw new Error(`${what} is not part of this rig`);
-  };
   const context: WebContext = { access, flows, dialler: new Dialler({ lookup }), openTunnel: unreachable("openTunnel"), serveInside: unreachable("serveInside"), intercept: unreachable("intercept"), ...options.parts };
   const connections = new Set<Connection>();
   const server: Server = await listenFor({ host: "127.0.0.1", port: 0 }, (connection) => {
@@ -87,6 +83,13 @@ export async function startRig(options: RigOptions): Promise<Rig> {
       rmSync(dir, { recursive: true, force: true });
       return Promise.resolve();
     },
+  };
+}
+
+function unreachable(what: string): (client: Connection) => void {
+  return (client) => {
+    client.destroy();
+    throw new Error(`${what} is not part of this rig`);
   };
 }
 
