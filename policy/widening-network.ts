@@ -17,7 +17,7 @@ type Rule = NonNullable<NetworkConfig["rules"]>[number];
 type Listed = { label: string; text: string; entry: Entry | undefined };
 
 /** What any other value of is asked about; `required` does not count in a project. */
-const JUDGED = ["enforcement", "topology", "ssh", "dns", "critical"] as const;
+const JUDGED = ["enforcement", "ech", "topology", "ssh", "dns", "critical"] as const;
 const MODE_RANK = { none: 0, allowlist: 1, full: 2 } as const;
 
 /** Finds what the new [network] opens beyond the old one. The user's own blocks hold beside both. */

@@ -39,27 +39,42 @@ function parseAgreed({ name, text }: NamedText): Config {
 }
 
 /** Lists of these tables widen by what is added; every other value of them by any change. */
-const LISTS: ReadonlySet<string> = new Set(["add_dirs", "ports", "writable", "agents", "packages"]);
+const LISTS: ReadonlySet<string> = new Set(["add_dirs", "ports", "writable", "agents", "packages", "allowed_domains", "allow_unix_sockets", "allow_private", "passthrough"]);
+/** Lists that widen by what is taken out. */
+const DENYING: ReadonlySet<string> = new Set(["denied_domains"]);
 /** Values that may be secrets are never repeated. */
-const SECRETS: ReadonlySet<string> = new Set(["env", "proxy"]);
+const SECRETS: ReadonlySet<string> = new Set(["env", "proxy", "upstream_proxy"]);
 
 function findTableWidenings(before: Config, after: Config): string[] {
-  return (["box", "workspace", "build"] as const).flatMap((table) => {
-    const old = new Map<string, unknown>(Object.entries(before[table] ?? {}));
-    const current = new Map<string, unknown>(Object.entries(after[table] ?? {}));
-    return [...new Set([...old.keys(), ...current.keys()])].flatMap((key) => compareValue(`[${table}] ${key}`, key, old.get(key), current.get(key)));
-  });
+  return [
+    ...(["box", "workspace", "build"] as const).flatMap((table) => compareTable(table, before[table], after[table])),
+    ...compareTable("network_proxy", withoutTables(before.network_proxy), withoutTables(after.network_proxy)),
+    ...(["policy", "mitm"] as const).flatMap((table) => compareTable(`network_proxy.${table}`, before.network_proxy?.[table], after.network_proxy?.[table])),
+  ];
+}
+
+function compareTable(table: string, before: object = {}, after: object = {}): string[] {
+  const old = new Map<string, unknown>(Object.entries(before));
+  const current = new Map<string, unknown>(Object.entries(after));
+  return [...new Set([...old.keys(), ...current.keys()])].flatMap((key) => compareValue(`[${table}] ${key}`, key, old.get(key), current.get(key)));
+}
+
+function withoutTables(proxy: Config["network_proxy"]): object {
+  return Object.fromEntries(Object.entries(proxy ?? {}).filter(([key]) => key !== "policy" && key !== "mitm"));
 }
 
 function compareValue(label: string, key: string, before: unknown, after: unknown): string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
-  if (LISTS.has(key)) {
-    const old = new Set(Array.isArray(before) ? before.map(String) : []);
-    return (Array.isArray(after) ? after.map(String) : []).filter((word) => !old.has(word)).map((word) => `${label}: + ${word}`);
-  }
+  if (LISTS.has(key)) return addedWords(before, after).map((word) => `${label}: + ${word}`);
+  if (DENYING.has(key)) return addedWords(after, before).map((word) => `${label}: - ${word}`);
   if (key === "env") return compareVariables(label, toRecord(before), toRecord(after));
   if (SECRETS.has(key)) return [`${label}: ${before === undefined ? "new" : "changed"}`];
   return [`${label}: ${renderValue(before)} → ${renderValue(after)}`];
+}
+
+function addedWords(before: unknown, after: unknown): string[] {
+  const old = new Set(Array.isArray(before) ? before.map(String) : []);
+  return (Array.isArray(after) ? after.map(String) : []).filter((word) => !old.has(word));
 }
 
 function compareVariables(label: string, before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>): string[] {

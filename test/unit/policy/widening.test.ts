@@ -40,6 +40,7 @@ describe("what only removes needs no trust:", () => {
     { name: "the end of report mode", before: nets("report = true"), after: nets("") },
     { name: "required, which does not count here", before: undefined, after: nets("required = true") },
     { name: "a block that the user's own file has anyway", before: nets("block_hosts = ['a.example.com']"), after: nets(""), user: nets("block_hosts = ['A.example.com']") },
+    { name: "a denied domain of the proxy more, an allowed one less", before: "[network_proxy.policy]\nallowed_domains = ['a.example.com']", after: "[network_proxy.policy]\nallowed_domains = []\ndenied_domains = ['b.example.com']" },
     { name: "what the user's own file says as well", before: undefined, after: nets("mode = 'none'"), user: nets("mode = 'none'") },
   ])("$name", ({ before, after, user }) => {
     expect(widenings(before, after, user)).toEqual([]);
@@ -82,6 +83,13 @@ describe("what widens is told:", () => {
     { name: "another image", before: "", after: "[build]\nbase = 'evil/image'", said: "[build] base: (not set) → evil/image" },
     { name: "a variable, without its value", before: "", after: "[box]\nenv = { TOKEN = 's3cret' }", said: "[box] env: + TOKEN" },
     { name: "a changed variable, without its value", before: "[box]\nenv = { TOKEN = 'a' }", after: "[box]\nenv = { TOKEN = 's3cret' }", said: "[box] env: TOKEN changed" },
+    { name: "the address wall alone in the place of all three", before: nets(""), after: nets("enforcement = 'address'"), said: "enforcement: (not set) → address" },
+    { name: "a domain of the proxy", before: "", after: "[network_proxy.policy]\nallowed_domains = ['a.example.com']", said: "[network_proxy.policy] allowed_domains: + a.example.com" },
+    { name: "a denied domain less", before: "[network_proxy.policy]\ndenied_domains = ['a.example.com', 'b.example.com']", after: "[network_proxy.policy]\ndenied_domains = ['b.example.com']", said: "[network_proxy.policy] denied_domains: - a.example.com" },
+    { name: "a socket of the host", before: "", after: "[network_proxy.policy]\nallow_unix_sockets = ['ssh-agent']", said: "[network_proxy.policy] allow_unix_sockets: + ssh-agent" },
+    { name: "all methods instead of some", before: "[network_proxy]\nmode = 'limited'", after: "[network_proxy]\nmode = 'full'", said: "[network_proxy] mode: limited → full" },
+    { name: "a host whose TLS is left alone", before: "[network_proxy.mitm]\nenabled = true", after: "[network_proxy.mitm]\nenabled = true\npassthrough = ['a.example.com']", said: "[network_proxy.mitm] passthrough: + a.example.com" },
+    { name: "the site's proxy, without its password", before: "", after: "[network_proxy]\nupstream_proxy = 'http://u:s3cret@proxy.example.com:3128'", said: "[network_proxy] upstream_proxy: new" },
     { name: "a proxy, without its password", before: "", after: "[build]\nproxy = 'http://u:s3cret@proxy.example.com:3128'", said: "[build] proxy: new" },
   ])("$name", ({ before, after, user, said }) => {
     expect(widenings(before, after, user)).toEqual([said].flat());
