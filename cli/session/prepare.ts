@@ -15,7 +15,9 @@ import type { Mount } from "../mount.ts";
 import { BOX_HOME } from "../workspace/box-paths.ts";
 import { readWorkspace } from "../workspace/facts.ts";
 import { planWorkspace, type WorkspacePlan } from "../workspace/plan.ts";
+import { readEngineSockets } from "../workspace/host-facts.ts";
 import { findSshDirectory, planStateMounts } from "../workspace/state-mounts.ts";
+import { planUnixSockets } from "../workspace/unix-sockets.ts";
 import { readBoxPolicy } from "./allowlist.ts";
 import { chooseTopology, chooseUser, requireUsualIds } from "./box-user.ts";
 import { decideNetwork, type NetworkDecision } from "./firewall-switch.ts";
@@ -99,6 +101,13 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     roots: workspace.roots,
     gitConfig: workspace.gitConfig,
   });
+  const sockets = planUnixSockets({
+    words: config.config.network_proxy?.policy?.allow_unix_sockets ?? [],
+    hostEnv: host.env,
+    platform: process.platform,
+    engineSockets: readEngineSockets({ home: host.home, env: host.env }),
+    stateDir: host.agentboxHome,
+  });
   const proxy = planSiteProxy({ hostEnv: withBuildProxy(host.env, configured.proxy), firewall: network.firewall, boxEnv: environment.env });
   return {
     network,
@@ -106,19 +115,19 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     document,
     policy,
     workspace,
-    stateMounts: planStateMounts({ agent: profile.name, projectPath: workspace.project, uid: host.user.uid, sshDir }),
+    stateMounts: [...planStateMounts({ agent: profile.name, projectPath: workspace.project, uid: host.user.uid, sshDir }), ...sockets.mounts],
     ports: [...options.ports, ...publishCallback(request)],
     dns: options.dns,
     limits: configured.limits,
     command: request.renderCommand(network.firewall),
-    env: environment.env,
+    env: { ...environment.env, ...sockets.env },
     user,
     boxUser,
     certificates: ca?.certificates ?? [],
     proxy,
     settings,
     toRemember: JSON.stringify(toRemember) === JSON.stringify(remembered) ? undefined : toRemember,
-    notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...proxy.notices],
+    notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...sockets.notices, ...proxy.notices],
   };
 }
 

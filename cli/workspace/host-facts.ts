@@ -37,8 +37,13 @@ export function readHostFacts({ home, stateDir, installation, env, roots }: Host
     installation: bothWays([installation]),
     agentState: bothWays(below(AGENT_STATE_PATHS)),
     secrets: bothWays(below(SECRET_PATHS).filter((path) => resolvePath(path) !== null)),
-    sockets: [...bothWays(listEngineSockets(home, env).filter(isSocket)), ...roots.flatMap(findSocketsIn)],
+    sockets: [...readEngineSockets({ home, env }), ...roots.flatMap(findSocketsIn)],
   };
+}
+
+/** Finds the sockets of container engines where they usually are, by every path that leads to them. */
+export function readEngineSockets({ home, env }: Pick<HostQuery, "home" | "env">): string[] {
+  return bothWays(listEngineSockets(home, env).filter(isSocket));
 }
 
 function listEngineSockets(home: string, env: NodeJS.ProcessEnv): string[] {
