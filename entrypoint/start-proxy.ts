@@ -18,8 +18,16 @@ export const RESOLVER_NODE_OPTIONS: readonly string[] = [...NODE_OPTIONS, "--max
 const DNS_PORT = 53;
 const NOT_HERE = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
 
-// Holds the listening sockets, so that the port is never free while the resolver is started again.
-const RESTART_LOOP = 'while :; do "$@"; sleep 0.1; done';
+// A shell that cannot fork ends, and the sockets with it: instead it becomes, without forking, a program that waits and
+// becomes the shell again. Of what every Debian has, only Perl can.
+const WAIT = "select undef, undef, undef, .1; exec @ARGV";
+// A Node that gets one thread and not the next waits for it without end, so that it has to say in time that it runs.
+const START = "alarm shift; exec @ARGV";
+const KILLED_BY_ALARM = 142;
+const RESTART_LOOP = [
+  `limit=1; while :; do trap 'exec /usr/bin/perl -e "${WAIT}" /bin/sh -c "$0" "$0" "$@"' EXIT`,
+  `/usr/bin/perl -e "${START}" "$limit" "$@"; [ $? = ${KILLED_BY_ALARM} ] && [ $limit -lt 4 ] && limit=$((limit + limit)) || limit=1; sleep 0.1; done # agentbox-resolver`,
+].join("; ");
 
 /** A process of the box's own that was started. `tell` hands the keeper what it waits for. */
 export type Started = { tell: (message: unknown) => void };
@@ -73,13 +81,20 @@ function startProxy(sockets: readonly Listener[]): void {
   const FIRST = 3;
   const options = sockets.flatMap(({ option }, index) => [option, String(FIRST + index)]);
   const program = [process.execPath, ...RESOLVER_NODE_OPTIONS, `${PROGRAMS}/proxy.mjs`, ...options, "--keeper", PROXY_SOCKET, "--log", DECISION_LOG_DIR];
-  const loop = ["/bin/sh", "-c", RESTART_LOOP, "agentbox-resolver", ...program];
-  const child = spawn("/usr/bin/setsid", ["--fork", ...dropPrivileges(PROXY_IDS), ...loop], {
+  const child = spawn("/usr/bin/setsid", ["--fork", ...dropPrivileges(PROXY_IDS), ...restartForever(program)], {
     cwd: "/",
     env: { NODE_COMPILE_CACHE: PROGRAM_CACHE },
     stdio: ["ignore", "ignore", "ignore", ...sockets.map(({ fd }) => fd)],
   });
   child.once("error", () => undefined);
+}
+
+/**
+ * The argv that starts a program again whenever it ends and meanwhile holds the sockets it inherits, so that their ports
+ * are never free. The program has a second, at the next attempts two and four, to catch SIGALRM.
+ */
+export function restartForever(program: readonly string[]): string[] {
+  return ["/bin/sh", "-c", RESTART_LOOP, RESTART_LOOP, ...program];
 }
 
 async function bindResolver(): Promise<Listener[]> {

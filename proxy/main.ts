@@ -43,4 +43,6 @@ function end(why: string): never {
   process.exit(1);
 }
 
+// Whoever started this process sends that to one that has come to nothing (entrypoint/start-proxy.ts).
+process.on("SIGALRM", () => undefined);
 await main(process.argv.slice(2));

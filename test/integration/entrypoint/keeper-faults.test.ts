@@ -95,6 +95,23 @@ describe("the keeper of a running box", () => {
     });
   });
 
+  it("has its resolver back although there was no room for one more process when it ended, and its port is never free", async () => {
+    await holdBox(lab, LIST, async (box) => {
+      const asProxy = async (script: string, ...args: string[]) => (await box.exec(["sh", "-c", script, "sh", ...args], PROXY_IDS)).stdout.trim();
+      const loop = await asProxy("pgrep -o -f agentbox-resolver");
+      expect(await asProxy('cat "/proc/$1/comm"', loop)).toBe("sh");
+      // Whoever starts processes without end takes the last one that the engine's limit allows; here a limit of the loop's own stands for it.
+      await asProxy('prlimit --pid "$1" --nproc=0: && pkill -KILL -P "$1"', loop);
+      await expect.poll(() => asProxy('cat "/proc/$1/comm"', loop), { timeout: 5000 }).toBe("perl");
+      expect((await box.exec([PYTHON, "-c", BIND_53])).stdout).toBe("EADDRINUSE\n");
+      expect(await reach(box, OPENED, "tcp:93.184.220.34:443")).toEqual(["connected", "ECONNREFUSED"]);
+      await asProxy('prlimit --pid "$1" --nproc=64:', loop);
+      await expect.poll(() => lookUp(box, "w1.wild.lab-names.example"), { timeout: 8000, interval: 100 }).toBe("0");
+      expect(await asProxy("pgrep -o -f agentbox-resolver")).toBe(loop);
+      expect(await box.control({ op: "status" })).toMatchObject({ status: { proxyRestarts: 1, degraded: [] } });
+    });
+  });
+
   it("takes requests of its own uid only", async () => {
     await holdBox(lab, LIST, async (box) => {
       const connect = "import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('connected')";
@@ -170,6 +187,12 @@ s.send(struct.pack("!HHHHHH", 4660, 256, 1, 0, 0, 0) + b"".join(bytes([len(l)]) 
 print(s.recv(4096)[3] & 15)
 `;
 
+const BIND_53 = `
+import errno, socket
+try: socket.socket().bind(("127.0.0.1", 53)); print("bound")
+except OSError as error: print(errno.errorcode[error.errno])
+`;
+
 /** Kills the program with this command line in a network namespace, and nobody else's. */
 const KILL = `
 for pid in $(ip netns pids "$1"); do
@@ -180,7 +203,7 @@ done
 /** Signals the loop that starts the resolver again. */
 const SIGNAL_LOOP = `
 for pid in $(ip netns pids "$1"); do
-  case $(tr '\\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) in "/bin/sh -c while "*agentbox-resolver*) kill "-$2" "$pid" ;; esac
+  case $(tr '\\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) in "/bin/sh -c "*agentbox-resolver*) kill "-$2" "$pid" ;; esac
 done
 `;
 
