@@ -1,4 +1,5 @@
 import { createServer, type Server, Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { LARGE, releaseLarge, SHARED, takeLarge } from "./read-buffer.ts";
 
 /** Who reads a connection. */
@@ -69,8 +70,11 @@ export class Connection {
     return this.write(bytes.buffer === SHARED.buffer ? Buffer.from(bytes) : bytes);
   }
 
+  /** Calls once everything written so far is with the system; never, where the connection ends before. */
   onDrain(action: () => void): void {
-    this.socket.once("drain", action);
+    // Node tells of a drain only where its high-water mark was passed; an empty write is done when all before it are.
+    if (this.socket.writableNeedDrain) this.socket.once("drain", action);
+    else this.socket.write("", (error) => error ?? action());
   }
 
   /** Bytes written, also those that the system has not taken yet. */
@@ -86,7 +90,8 @@ export class Connection {
 
   /** Ends it at once; `reset` tells the other side that it was not meant to end here. */
   destroy(reset = false): void {
-    if (reset && !this.socket.destroyed) this.socket.resetAndDestroy();
+    // Only TCP knows a reset; TLS that ends without its closing alert says the same.
+    if (reset && !this.socket.destroyed && !(this.socket instanceof TLSSocket)) this.socket.resetAndDestroy();
     else this.socket.destroy();
   }
 
