@@ -1,5 +1,5 @@
 import type { Access, Admitted } from "./access/access.ts";
-import type { Dialler } from "./access/dial.ts";
+import type { Dialled, Dialler } from "./access/dial.ts";
 import type { Flows } from "./access/flows.ts";
 import type { Asked } from "./access/judgement.ts";
 import type { Connection } from "./net/connection.ts";
@@ -12,9 +12,14 @@ export type Passage = {
   upstream: Connection | undefined;
 };
 
-/** HTTP that is not asked of the proxy by name: from a redirected port, or inside a tunnel or opened TLS. */
-export type HttpInside = {
-  scheme: "http" | "https";
+/** Opens the way to an admitted place. */
+export type OpenUpstream = (admitted: Admitted) => Promise<Dialled>;
+
+/**
+ * HTTP that is not asked of the proxy by name: from a redirected port, or inside a tunnel or opened TLS. What
+ * was encrypted leaves only through the `openUpstream` beside it, which verifies who is there.
+ */
+export type HttpInside = ({ scheme: "http" } | { scheme: "https"; openUpstream: OpenUpstream }) & {
   port: number;
   /** The host of the tunnel around it, which every request has to name; undefined on a redirected port, where the Host decides. */
   host: string | undefined;
