@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { renderExcerpt } from "./config-excerpt.ts";
-import { positionOf, type ConfigPath, type Span, type TomlText } from "./config-toml.ts";
+import { positionOf, type TomlText } from "./config-toml.ts";
+import type { ConfigPath, Span } from "./config-span-index.ts";
 import { readIssueParams, suggest } from "./config-words.ts";
 import type { Complaint } from "./errors.ts";
 import { quote } from "./parsed.ts";
@@ -121,21 +122,11 @@ function describeValue(path: ConfigPath, known: readonly string[], context: Comp
 }
 
 function atValue(path: ConfigPath, describe: () => Complaint, { toml }: ComplaintContext): Found {
-  return { span: nearestSpan(path, toml), hidden: hidesValue(path), describe };
+  return { span: toml.spans().nearestSpan(path), hidden: hidesValue(path), describe };
 }
 
 function atKey(path: ConfigPath, describe: () => Complaint, { toml }: ComplaintContext): Found {
-  return { span: toml.keySpan(path) ?? nearestSpan(path, toml), hidden: hidesValue(path), describe };
-}
-
-/** The span of the nearest thing above a path that the file holds. */
-export function nearestSpan(path: ConfigPath, toml: TomlText): Span {
-  for (let length = path.length; length > 0; length -= 1) {
-    const part = path.slice(0, length);
-    const span = toml.valueSpan(part) ?? toml.keySpan(part);
-    if (span !== undefined) return span;
-  }
-  return { start: 0, end: 0 };
+  return { span: toml.spans().keySpan(path) ?? toml.spans().nearestSpan(path), hidden: hidesValue(path), describe };
 }
 
 /** Variables and the proxy's address may carry secrets. */

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { describeIssues, nearestSpan } from "./config-complaint.ts";
+import { describeIssues } from "./config-complaint.ts";
 import { renderExcerpt } from "./config-excerpt.ts";
 import { makeConfigSchema, type Config, type SchemaJudges } from "./config-schema.ts";
-import { parseToml, positionOf, type ConfigPath } from "./config-toml.ts";
+import type { ConfigPath } from "./config-span-index.ts";
+import { parseToml } from "./config-toml.ts";
 import { ConfigError, type Complaint, type Place } from "./errors.ts";
 
 /** A configuration as it was read: its name in messages, its text, its values, and where each of them stands. */
@@ -28,7 +29,7 @@ export function parseConfig({ file, text, ...judges }: { file: string; text: str
     file,
     text,
     config: result.data,
-    placeOf: (path) => ({ file, ...positionOf(toml.text, nearestSpan(path, toml).start) }),
+    placeOf: (path) => ({ file, ...toml.locate(path) }),
   };
 }
 

@@ -78,6 +78,8 @@ export function parseTarget(hostText: string, surface: Surface): Parsed<EntryTar
 }
 
 function isRange(text: string): boolean {
+  // Without one of these only four numbers are an address, which few words of a long list are.
+  if (!/[:/[]/.test(text)) return /^[0-9.]+$/.test(text) && parseRange(text).ok;
   return RANGE_WORD.test(text) || parseRange(text).ok;
 }
 

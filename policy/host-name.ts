@@ -35,6 +35,7 @@ export function parseHost(text: string): Parsed<Host> {
  * labels, names over 253 bytes, numbers that a URL parser would read as an IPv4 address.
  */
 export function parseHostName(text: string): Parsed<string> {
+  if (isCanonicalName(text)) return parsed(text);
   const word = trimBlanks(text).toLowerCase();
   if (PLAIN_NAME.test(word)) return checkAsciiName(word, text);
   const complaint = refuseCharacters(word, text);

@@ -42,5 +42,12 @@ function escapeUnits(char: string): string {
 
 /** Cuts spaces and tabs around a word. String.trim() would also repair line ends and no-break spaces. */
 export function trimBlanks(text: string): string {
-  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
+  let [start, end] = [0, text.length];
+  while (start < end && isBlank(text[start])) start += 1;
+  while (end > start && isBlank(text[end - 1])) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(char: string | undefined): boolean {
+  return char === " " || char === "\t";
 }

@@ -19,6 +19,8 @@ export type Pattern =
  */
 export type Surface = "list" | "rules" | "allowlist-file";
 
+/** What holds nothing of a URL: nearly all words of a long list. */
+const PLAIN_WORD = /^[\w.*-]+$/;
 const EXPECTED = "example.com, *.example.com (below it) or **.example.com (it and below)";
 
 /**
@@ -29,7 +31,7 @@ const EXPECTED = "example.com, *.example.com (below it) or **.example.com (it an
  */
 export function parsePattern(text: string, surface: Surface): Parsed<Pattern> {
   const word = trimBlanks(text);
-  const misplaced = refuseUrl(word) ?? refuseAll(word, surface);
+  const misplaced = (PLAIN_WORD.test(word) ? undefined : refuseUrl(word)) ?? refuseAll(word, surface);
   if (misplaced !== undefined) return misplaced;
   if (word === "*") return parsed({ kind: "all" });
   const wildcard = /^(?<stars>\*\*?)\.(?<suffix>.+)$/s.exec(word)?.groups;

@@ -57,8 +57,9 @@ function compareMode(before: Config, after: Config): string[] {
 
 function compareHosts(before: Owned, after: Owned): string[] {
   const known = listHosts(before);
+  const texts = new Set(known.map(({ text }) => text));
   return listHosts(after)
-    .filter((listed) => !known.some((one) => one.text === listed.text || (one.entry !== undefined && listed.entry !== undefined && opens(one.entry, listed.entry))))
+    .filter((listed) => !texts.has(listed.text) && !known.some((one) => one.entry !== undefined && listed.entry !== undefined && opens(one.entry, listed.entry)))
     .map(({ label, text }) => `${label}: + ${text}`);
 }
 
@@ -120,5 +121,6 @@ function renderRule({ domain, action, ports }: Rule): string {
 }
 
 function added(before: readonly string[] = [], after: readonly string[] = []): string[] {
-  return after.filter((word) => !before.includes(word));
+  const known = new Set(before);
+  return after.filter((word) => !known.has(word));
 }

@@ -13,12 +13,13 @@ export type TrustComparison = { widenings: string[]; difference: string };
  * Compares the files of a project with those that its owner trusted: the configuration first, then the
  * files that it names. What only removes widens nothing. Before any trust the user's own configuration is what
  * counted, so it is what the project's is measured by: a project file without [network] would otherwise
- * quietly take the place of a strict one; `user` is empty where there is none. Throws ConfigError where the new configuration is malformed.
+ * quietly take the place of a strict one; `user` is empty where there is none. `parsed` is the new configuration where it was
+ * judged already. Throws ConfigError where the new configuration is malformed.
  */
-export function compareTrust(before: readonly NamedText[] | undefined, after: readonly NamedText[], user: Config): TrustComparison {
+export function compareTrust(before: readonly NamedText[] | undefined, after: readonly NamedText[], user: Config, parsed?: Config): TrustComparison {
   const [oldMain, ...oldNamed] = before ?? [];
   const [newMain, ...newNamed] = after;
-  const current = newMain === undefined ? {} : parseConfig({ file: newMain.name, text: newMain.text }).config;
+  const current = parsed ?? (newMain === undefined ? {} : parseConfig({ file: newMain.name, text: newMain.text }).config);
   const agreed = oldMain === undefined ? user : parseAgreed(oldMain);
   const widenings = [
     ...findNetworkWidenings({ config: agreed, named: oldNamed }, { config: current, named: newNamed }, user),

@@ -12,14 +12,14 @@ import { hashFiles, readTrusted, writeTrusted } from "./trust-store.ts";
 export type TrustState = { kind: "unneeded" | "trusted" } | { kind: "untrusted"; widenings: readonly string[]; difference: string };
 
 type TrustHost = Pick<Host, "agentboxHome">;
-type Judged = Pick<SessionConfig, "projectPath" | "files" | "userConfig">;
+type Judged = Pick<SessionConfig, "projectPath" | "files" | "userConfig" | "config">;
 
 /** Judges the files of a project against what its owner last agreed to. */
-export function judgeTrust({ agentboxHome }: TrustHost, { projectPath, files, userConfig }: Judged): TrustState {
+export function judgeTrust({ agentboxHome }: TrustHost, { projectPath, files, userConfig, config }: Judged): TrustState {
   if (files.length === 0) return { kind: "unneeded" };
   const trusted = readTrusted(agentboxHome, projectPath);
   if (trusted?.hash === hashFiles(files)) return { kind: "trusted" };
-  const { widenings, difference } = compareTrust(trusted?.files, files, userConfig);
+  const { widenings, difference } = compareTrust(trusted?.files, files, userConfig, config);
   return widenings.length === 0 ? { kind: "unneeded" } : { kind: "untrusted", widenings, difference };
 }
 

@@ -93,6 +93,8 @@ const refused: readonly { name: string; text: string; said: RegExp }[] = [
   { name: "an array without its end before a key", text: "[network]\nallow_hosts = ['a.example.com'\nmode = 'none'\n", said: /the array that opens on line 2 is not closed/ },
   { name: "an array without its end", text: "[network]\nallow_hosts = [\n  'a.example.com',\n", said: /the array that opens on line 2 is not closed/ },
   { name: "a text without quotes in an array", text: "[network]\nallow_hosts = [\n  a.example.com,\n]\n", said: /:3:3: a text without quotes/ },
+  { name: "an inline table over lines, which a later TOML knows", text: "[network]\npolicy = {\n mode = 'allow-list' }", said: /:2:.*an inline table \{ … \} has a comma at its end or spans lines/ },
+  { name: "an inline table with a comma at its end, which a later TOML knows", text: "[network]\npolicy = { mode = 'allow-list', }", said: /:2:.*an inline table \{ … \} has a comma at its end or spans lines/ },
   { name: "no value", text: "[network]\nmode =", said: /:2:7: there is no value after =/ },
   { name: "an open string", text: "[network]\nmode = 'none", said: /a string is not closed/ },
   { name: "arrays in arrays without end", text: `a = ${"[".repeat(60)}${"]".repeat(60)}`, said: /nested/ },
