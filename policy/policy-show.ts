@@ -13,9 +13,12 @@ export function renderPolicyShow(view: PolicyView): readonly string[] {
   return lines.map((line) => escapeUnseen(line));
 }
 
-function describeSettings({ ssh, report, presets, allowPrivate, critical }: PolicyView): readonly string[] {
+function describeSettings({ ssh, methods, intercept, base, report, presets, allowPrivate, critical }: PolicyView): readonly string[] {
   return [
     ...(ssh === "listed" ? [] : [`ssh: ${ssh}`]),
+    ...(methods === "full" ? [] : ["limited mode: GET, HEAD and OPTIONS only"]),
+    ...(intercept ? ["TLS is opened and judged, with a certificate of the session's own authority"] : []),
+    ...(base === "deny-list" ? ["every public name that nothing below denies is reachable on ports 80 and 443"] : []),
     ...(report ? ["report mode: what is not allowed is let through and written down"] : []),
     ...(presets.length === 0 ? [] : [`presets: ${presets.join(", ")}`]),
     ...(allowPrivate.length === 0 ? [] : [`private addresses that names may lead to: ${allowPrivate.join(", ")}`]),

@@ -46,6 +46,7 @@ function describeAllowlist(view: PolicyView): readonly string[] {
     "",
     "- A name that is not allowed does not exist here: NXDOMAIN at once (`Could not resolve host`, `ENOTFOUND`).",
     "- A connection that is not allowed is refused at once (`Connection refused`, `ECONNREFUSED`).",
+    ...describeNameWall(view),
     "- Other resolvers, DNS over HTTPS or TLS, QUIC, ICMP and address literals are refused as well.",
     "",
     "## What to do then",
@@ -58,6 +59,17 @@ function describeAllowlist(view: PolicyView): readonly string[] {
     "(HOST:PORT for another port than 443); it works within a second, without a restart. You cannot run it here.",
     "",
     `All of it, with the origin of every entry: ${POLICY_JSON_PATH}`,
+  ];
+}
+
+/** The proxy judges what a connection itself says, with or without proxy variables. */
+function describeNameWall({ enforcement, methods, intercept }: PolicyView): readonly string[] {
+  if (enforcement === "address") return [];
+  return [
+    "- On ports 80 and 443 a proxy reads the host in HTTP and TLS: 403 with `x-proxy-error` and the reason in the body, or the",
+    "  TLS alert `access_denied`. TLS needs a server name, and Host, SNI and proxy target have to be one host.",
+    ...(methods === "limited" ? ["- Only GET, HEAD and OPTIONS are let through; other methods are refused with 403."] : []),
+    ...(intercept ? ["- TLS is opened by this box's own authority; programs find its certificate by SSL_CERT_FILE and the like."] : []),
   ];
 }
 
@@ -82,10 +94,11 @@ function listHosts(view: PolicyView): readonly string[] {
   return lines;
 }
 
-function describeFurther({ github, rules, blocks, report, ssh }: PolicyView): readonly string[] {
+function describeFurther({ github, rules, blocks, report, ssh, base }: PolicyView): readonly string[] {
   const denied = rules.filter(({ action }) => action === "deny").length + blocks.length;
   return [
     ...(github === null ? [] : [`- GitHub's own address blocks on port ${github.ports.join(" and ")}, for git`]),
+    ...(base === "deny-list" ? ["- every other public name on ports 80 and 443, but for what is denied"] : []),
     ...(ssh === "any" ? ["- port 22 of every public address"] : []),
     ...(denied === 0 ? [] : ["", `Denied although something above may match: ${listDenied(blocks, rules)}`]),
     ...(report ? ["", "Report mode: other public hosts are let through too, and written down for the owner."] : []),

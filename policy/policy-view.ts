@@ -30,11 +30,17 @@ export const policyViewSchema = z.strictObject({
   critical: z.array(z.strictObject({ name: z.string(), port, origin: z.string() })),
   allowPrivate: z.array(z.string()),
   ssh: z.enum(["listed", "any", "off"]),
+  /** `limited`: GET, HEAD and OPTIONS only. */
+  methods: z.enum(["limited", "full"]),
+  /** Whether TLS is opened and judged, with a certificate of the box's own. */
+  intercept: z.boolean(),
+  /** What holds for a name that nothing mentions. */
+  base: z.enum(["allow-list", "deny-list"]),
   report: z.boolean(),
   warnings: z.array(z.string()),
   notes: z.array(z.string()),
   /** How a program in the box sees that it was refused. */
-  refusal: z.strictObject({ name: z.string(), tcp: z.string(), other: z.string() }),
+  refusal: z.strictObject({ name: z.string(), web: z.string().nullable(), tcp: z.string(), other: z.string() }),
   /** What a human may run on the host. */
   allowCommand: z.string(),
 });
@@ -42,17 +48,19 @@ export type PolicyView = z.infer<typeof policyViewSchema>;
 
 export type ViewContext = Pick<PolicyView, "mode" | "topology" | "enforcement" | "agent"> & { notes?: readonly string[] };
 
-const REFUSAL: PolicyView["refusal"] = {
+const REFUSAL: Omit<PolicyView["refusal"], "web"> = {
   name: "NXDOMAIN at once: the name does not exist here",
   tcp: "connection refused at once",
   other: "ICMP: administratively prohibited",
 };
+/** On ports 80 and 443, where the proxy reads what a connection says. */
+const WEB_REFUSAL = "HTTP 403 with the header x-proxy-error and a reason in the body; in TLS the alert access_denied";
 export const ALLOW_COMMAND = "agentbox policy allow HOST";
 const PRESET_LABEL = "preset ";
 
 /** Shows the policy of a box; null for a box without a firewall or without a network, which has none. */
 export function viewPolicy(box: BoxPolicy | null, { mode, topology, enforcement, agent, notes = [] }: ViewContext): PolicyView {
-  const context = { version: 1 as const, mode, topology, enforcement, agent, notes: [...notes], refusal: REFUSAL, allowCommand: ALLOW_COMMAND };
+  const context = { version: 1 as const, mode, topology, enforcement, agent, notes: [...notes], refusal: { ...REFUSAL, web: enforcement === "name" ? WEB_REFUSAL : null }, allowCommand: ALLOW_COMMAND };
   if (box === null) return { ...EMPTY, ...context };
   const { list, policy } = box;
   return {
@@ -67,6 +75,9 @@ export function viewPolicy(box: BoxPolicy | null, { mode, topology, enforcement,
     critical: list.critical.map(({ name, port: on, origin }) => ({ name, port: on, origin: renderOrigin(origin) })),
     allowPrivate: policy.allowPrivate.map(({ text }) => text),
     ssh: box.ssh,
+    methods: policy.methods,
+    intercept: box.enforcement === "name" && box.nameWall.intercept,
+    base: policy.rules.some(({ tier }) => tier === "base") ? "deny-list" : "allow-list",
     report: box.report,
     warnings: [...box.warnings],
   };
@@ -83,6 +94,9 @@ const EMPTY: Omit<PolicyView, keyof ViewContext | "version" | "refusal" | "allow
   critical: [],
   allowPrivate: [],
   ssh: "listed",
+  methods: "full",
+  intercept: false,
+  base: "allow-list",
   report: false,
   warnings: [],
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { buildBoxPolicy } from "../../../policy/box-policy.ts";
-import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
+import { DEFAULT_NAME_WALL, emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
 import { renderPolicyShow } from "../../../policy/policy-show.ts";
 import { renderPolicyText } from "../../../policy/policy-text.ts";
 import { policyViewSchema, viewPolicy, type PolicyView, type ViewContext } from "../../../policy/policy-view.ts";
@@ -77,6 +77,14 @@ describe("the text for agents", () => {
     expect(text).toContain(`and ${1002 + 1 - shown} more`);
   });
 
+  test("tells of the proxy where there is one, and of its methods and certificate only where they are so", () => {
+    const named = (changes: Partial<PolicyDocument["nameWall"]> = {}) => renderPolicyText(view({ enforcement: "name", nameWall: { ...DEFAULT_NAME_WALL, ...changes } }, { enforcement: "name" }));
+    expect(named()).toContain("403 with `x-proxy-error`");
+    expect(named()).not.toMatch(/GET|authority/);
+    expect(named({ methods: "limited", intercept: true })).toMatch(/Only GET, HEAD and OPTIONS.*own authority/s);
+    expect(renderPolicyText(view())).not.toContain("x-proxy-error");
+  });
+
   test.each([
     ["full", "without a firewall"],
     ["none", "no network at all"],
@@ -117,6 +125,16 @@ describe("policy show", () => {
       "",
       "removed:",
       "  chatgpt.com  allowlists/services.sh:3; by the block chatgpt.com (block_hosts (c.toml:3))",
+    ]);
+  });
+
+  test("says what the proxy does beside the lists", () => {
+    const shown = renderPolicyShow(view({ enforcement: "name", base: "deny-list", nameWall: { ...DEFAULT_NAME_WALL, methods: "limited", intercept: true } }, { enforcement: "name" }));
+    expect(shown.slice(0, 4)).toEqual([
+      "network allowlist, enforcement name, topology container, agent claude",
+      "limited mode: GET, HEAD and OPTIONS only",
+      "TLS is opened and judged, with a certificate of the session's own authority",
+      "every public name that nothing below denies is reachable on ports 80 and 443",
     ]);
   });
 
