@@ -130,7 +130,8 @@ const CLOSED_SSH: RuleInput = { action: "deny", match: { kind: "glob", glob: "*"
 /** `deny-list`: every name that no rule mentions, on the ports that the name wall judges. An address has no name to judge. */
 const OPEN_BASE: RuleInput = { action: "allow", match: { kind: "pattern", pattern: { kind: "all" } }, ports: [80, 443], text: "*", origins: [{ label: "policy.mode = deny-list", text: "*" }] };
 
-function parsePassthrough(words: readonly DocumentWord[], complaints: Complaint[]): readonly Block[] {
+/** Parses the hosts whose TLS is left alone, and adds what is wrong to `complaints`. */
+export function parsePassthrough(words: readonly DocumentWord[], complaints: Complaint[]): readonly Block[] {
   return words.flatMap(({ text, place }) => {
     const block = parseBlock(text);
     if (block.ok) return [block.value];

@@ -46,7 +46,7 @@ export function addExcerpts(complaints: readonly Complaint[], { file, text }: { 
 }
 
 /** The keys that the schema knows at a path; the schema itself is asked, so that the two never differ. */
-function keysAt(path: ConfigPath): readonly string[] {
+export function keysAt(path: ConfigPath): readonly string[] {
   return keysBelow(makeConfigSchema(), path);
 }
 

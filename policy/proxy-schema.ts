@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { judgedString, blockWord, parseListEntry, plainText, privateRange } from "./config-words.ts";
-import { parseListener, parseUnixSocket, parseUpstream } from "./proxy-words.ts";
+import { PREFLIGHT_MODES } from "./preflight-mode.ts";
+import { parseAdminListener, parseListener, parseUnixSocket, parseUpstream } from "./proxy-words.ts";
 import type { PublicSuffixTest } from "./wildcard-check.ts";
 
 /** Makes the schema of `[network_proxy]`: of boxes, and the whole of what `agentbox proxy --config FILE` reads. */
@@ -31,9 +32,9 @@ export function makeProxySchema(isPublicSuffix?: PublicSuffixTest) {
     proxy_url: listener.optional().describe("Where the HTTP proxy listens; http://127.0.0.1:3128 when left out."),
     enable_socks5: z.boolean().optional().describe("Listen for SOCKS5; true when left out."),
     socks_url: listener.optional().describe("Where SOCKS5 listens; http://127.0.0.1:8081 when left out."),
-    admin_url: listener.optional().describe("Where the admin API listens; http://127.0.0.1:8080 when left out."),
+    admin_url: judgedString((text) => parseAdminListener(text)).optional().describe("Where the admin API listens: http://127.0.0.1:8080 when left out, or unix:/PATH."),
     mode: z.enum(["limited", "full"]).optional().describe("limited: GET, HEAD and OPTIONS only. full: all methods."),
-    preflight_mode: z.enum(["heuristic", "strict"]).optional().describe("strict: only URLs among the arguments. heuristic: whatever a known tool obviously needs."),
+    preflight_mode: z.enum(PREFLIGHT_MODES).optional().describe("strict: only URLs among the arguments. heuristic: whatever a known tool obviously needs."),
     dangerously_allow_non_loopback_proxy: z.boolean().optional().describe("Let proxy_url and socks_url listen on other addresses than loopback."),
     dangerously_allow_non_loopback_admin: z.boolean().optional().describe("Let admin_url listen on other addresses than loopback."),
     upstream_proxy: judgedString((text) => parseUpstream(text)).optional().describe("The site's proxy that everything leaves through: http://HOST:PORT or https://HOST:PORT."),

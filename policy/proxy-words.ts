@@ -23,6 +23,17 @@ export function parseListener(text: string): Parsed<Listener> {
   return port.ok ? parsed({ host: host.value, port: port.value }) : port;
 }
 
+/** Where the admin API shall listen: as a listener, or a socket in the file system. */
+export type AdminListener = Listener | { path: string };
+
+/** Parses the address of the admin API. */
+export function parseAdminListener(text: string): Parsed<AdminListener> {
+  const path = /^unix:(?:\/\/)?(?<path>.*)$/i.exec(trimBlanks(text))?.groups?.["path"];
+  if (path === undefined) return parseListener(text);
+  const socket = parseUnixSocket(path);
+  return socket.ok && socket.value.kind === "path" ? parsed({ path }) : refused(`${quote(text)} is not a socket`, "unix:/PATH/OF/SOCKET");
+}
+
 /** Parses the site's proxy. What is wrong is not repeated, since it may carry a password. */
 export function parseUpstream(text: string): Parsed<Upstream> {
   const found = UPSTREAM.exec(trimBlanks(text))?.groups;
