@@ -21,16 +21,20 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
   return edits.toSorted((a, b) => b.start - a.start).reduce((result, { start, end, text: inserted }) => result.slice(0, start) + inserted + result.slice(end), text);
 }
 
-/** Finds the pair of `[table] key`, also as `table.key = …` and in `table = { key = … }`. */
+/** Finds the pair of `[table] key`, also as `table.key = …` and in `table = { key = … }`. The table may lie in another: `a.b`. */
 export function findPair({ tree }: EditableText, table: string, key: string): Pair | undefined {
-  return listPairs(tree).find(({ path }) => path.length === 2 && path[0] === table && path[1] === key)?.pair;
+  const wanted = [...table.split("."), key];
+  return listPairs(tree, wanted.length).find(({ path }) => isSamePath(path, wanted))?.pair;
 }
 
-/** Makes the edit that writes a new key: in its table, beside its like, or in a new table at the end. */
+/**
+ * Makes the edit that writes a new key: in its table, beside its like, or in a new table at the end. Of a table in
+ * another only the header is looked for; an edit of any other form does not pass its proof.
+ */
 export function insertPair(editable: EditableText, table: string, { key, value }: { key: string; value: string }): Edit {
   const { tree, text, lineEnd } = editable;
   const body = tree.body[0].body;
-  const header = body.find((item) => item.type === "TOMLTable" && item.kind === "standard" && item.resolvedKey.length === 1 && item.resolvedKey[0] === table);
+  const header = body.find((item) => item.type === "TOMLTable" && item.kind === "standard" && isSamePath(item.resolvedKey, table.split(".")));
   if (header?.type === "TOMLTable") {
     const last = header.body.at(-1) ?? header;
     return insertLine(editable, last, `${indentOf(text, header.body.at(-1) ?? header)}${key} = ${value}`);
@@ -67,14 +71,21 @@ function insertLine({ text, lineEnd }: EditableText, after: { range: [number, nu
   return { start: at, end: at, text: `${lineEnd}${line}` };
 }
 
-function listPairs(tree: AST.TOMLProgram): { path: readonly (string | number)[]; pair: Pair }[] {
-  return tree.body[0].body.flatMap((item) => (item.type === "TOMLKeyValue" ? openPair(item, []) : item.body.flatMap((pair) => openPair(pair, item.resolvedKey))));
+type Path = readonly (string | number)[];
+
+/** All pairs down to a depth of the path. */
+function listPairs(tree: AST.TOMLProgram, depth: number): { path: Path; pair: Pair }[] {
+  return tree.body[0].body.flatMap((item) => (item.type === "TOMLKeyValue" ? openPair(item, [], depth) : item.body.flatMap((pair) => openPair(pair, item.resolvedKey, depth))));
 }
 
-function openPair(pair: Pair, base: readonly (string | number)[]): { path: readonly (string | number)[]; pair: Pair }[] {
+function openPair(pair: Pair, base: Path, depth: number): { path: Path; pair: Pair }[] {
   const path = [...base, ...pair.key.keys.map((part) => nameOf(part))];
-  const inner = pair.value.type === "TOMLInlineTable" && path.length < 2 ? pair.value.body.flatMap((deeper) => openPair(deeper, path)) : [];
+  const inner = pair.value.type === "TOMLInlineTable" && path.length < depth ? pair.value.body.flatMap((deeper) => openPair(deeper, path, depth)) : [];
   return [{ path, pair }, ...inner];
+}
+
+function isSamePath(path: Path, wanted: readonly string[]): boolean {
+  return path.length === wanted.length && wanted.every((step, index) => path[index] === step);
 }
 
 function nameOf(part: AST.TOMLBare | AST.TOMLQuoted | undefined): string {

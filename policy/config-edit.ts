@@ -39,6 +39,11 @@ export function removeBlockHost(text: string, block: string, file = DEFAULT_FILE
   return removeWord({ text, file, key: "block_hosts", word: block, canonical: canonicalBlock });
 }
 
+/** Adds a host to allowed_domains, which the stand-alone proxy reads. Throws as `addAllowHost` does. */
+export function addAllowedDomain(text: string, entry: string, file = DEFAULT_FILE): string {
+  return addWord({ text, file, table: "network_proxy.policy", key: "allowed_domains", word: entry, canonical: canonicalHost });
+}
+
 /** Adds the id of a preset; whether it exists is not asked. Throws as `addAllowHost` does. */
 export function addPreset(text: string, id: string, file = DEFAULT_FILE): string {
   return addWord({ text, file, key: "presets", word: id, canonical: canonicalId });
@@ -58,20 +63,20 @@ export function setKey(text: string, { table, key, value, file = DEFAULT_FILE }:
   return proveEdit({ editable, file, edits: [edit], line, expected: withKey(before, { table, key, value }), pair });
 }
 
-type WordEdit = { text: string; file: string; key: string; word: string; canonical: (element: unknown) => Parsed<string> };
+type WordEdit = { text: string; file: string; /** `network` when left out. */ table?: string; key: string; word: string; canonical: (element: unknown) => Parsed<string> };
 
-function addWord({ text, file, key, word, canonical }: WordEdit): string {
+function addWord({ text, file, table = "network", key, word, canonical }: WordEdit): string {
   const wanted = canonical(word);
   if (!wanted.ok) throw new ConfigError({ ...wanted.complaint, place: { file } });
   const before = parseToml(file, text).value;
   const editable = readEditable(file, text);
-  const pair = findPair(editable, "network", key);
-  const line = `[network] ${key} = [${JSON.stringify(word)}]`;
-  const elements = readElements(before, key);
+  const pair = findPair(editable, table, key);
+  const line = `[${table}] ${key} = [${JSON.stringify(word)}]`;
+  const elements = readElements(before, table, key);
   if (elements.some((element) => isSame(canonical(element), wanted.value))) return text;
   if (pair !== undefined && pair.value.type !== "TOMLArray") throw refuseEdit(editable, file, pair, line);
-  const edits = pair?.value.type === "TOMLArray" ? appendElement(editable, pair.value, word) : [insertPair(editable, "network", { key, value: `[${JSON.stringify(word)}]` })];
-  return proveEdit({ editable, file, edits, line, expected: withKey(before, { table: "network", key, value: [...elements, word] }), pair });
+  const edits = pair?.value.type === "TOMLArray" ? appendElement(editable, pair.value, word) : [insertPair(editable, table, { key, value: `[${JSON.stringify(word)}]` })];
+  return proveEdit({ editable, file, edits, line, expected: withKey(before, { table, key, value: [...elements, word] }), pair });
 }
 
 function removeWord({ text, file, key, word, canonical }: WordEdit): string {
@@ -81,7 +86,7 @@ function removeWord({ text, file, key, word, canonical }: WordEdit): string {
   const editable = readEditable(file, text);
   const pair = findPair(editable, "network", key);
   if (pair?.value.type !== "TOMLArray") return text;
-  const elements = readElements(before, key);
+  const elements = readElements(before, "network", key);
   const index = elements.findIndex((element) => isSame(canonical(element), wanted.value));
   const node: AST.TOMLContentNode | undefined = pair.value.elements[index];
   if (node === undefined) return text;
@@ -120,15 +125,18 @@ function refuseEdit({ text }: EditableText, file: string, pair: Pair | undefined
 const tableValue = z.record(z.string(), z.unknown());
 
 function readTable(value: unknown, table: string): Record<string, unknown> | undefined {
-  return tableValue.safeParse(tableValue.safeParse(value).data?.[table]).data;
+  return table.split(".").reduce<Record<string, unknown> | undefined>((found, step) => tableValue.safeParse(found?.[step]).data, tableValue.safeParse(value).data);
 }
 
-function readElements(value: unknown, key: string): unknown[] {
-  return z.array(z.unknown()).safeParse(readTable(value, "network")?.[key]).data ?? [];
+function readElements(value: unknown, table: string, key: string): unknown[] {
+  return z.array(z.unknown()).safeParse(readTable(value, table)?.[key]).data ?? [];
 }
 
 function withKey(value: unknown, { table, key, value: set }: { table: string; key: string; value: unknown }): unknown {
-  return { ...tableValue.safeParse(value).data, [table]: { ...readTable(value, table), [key]: set } };
+  const [first = "", ...rest] = table.split(".");
+  const whole = tableValue.safeParse(value).data;
+  const inner = rest.length === 0 ? { ...readTable(value, first), [key]: set } : withKey(whole?.[first], { table: rest.join("."), key, value: set });
+  return { ...whole, [first]: inner };
 }
 
 /** JSON with keys in order: TOML tables have none. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { parse } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { addAllowHost, addBlockHost, addPreset, removeAllowHost, removeBlockHost, setKey } from "../../../policy/config-edit.ts";
+import { addAllowedDomain, addAllowHost, addBlockHost, addPreset, removeAllowHost, removeBlockHost, setKey } from "../../../policy/config-edit.ts";
 import { ConfigError } from "../../../policy/errors.ts";
 
 const hostsSchema = z.object({ network: z.object({ allow_hosts: z.array(z.unknown()) }) });
@@ -174,3 +174,26 @@ function isSubsequence(inner: string, outer: string): boolean {
   for (const char of outer) if (char === inner[at]) at += 1;
   return at === inner.length;
 }
+
+describe("allowed_domains of the stand-alone proxy", () => {
+  test.each([
+    { name: "an empty file", text: "", edited: '[network_proxy.policy]\nallowed_domains = ["a.example"]\n' },
+    { name: "a file without the table", text: "[network_proxy]\nenabled = true # on\n", edited: '[network_proxy]\nenabled = true # on\n\n[network_proxy.policy]\nallowed_domains = ["a.example"]\n' },
+    { name: "a table without the key", text: "[network_proxy.policy]\nallow_local_binding = true\n[other]\nx = 1\n", edited: '[network_proxy.policy]\nallow_local_binding = true\nallowed_domains = ["a.example"]\n[other]\nx = 1\n' },
+    { name: "an array with comments", text: "[network_proxy.policy]\nallowed_domains = [\n  'b.example', # b\n  # last\n]\n", edited: "[network_proxy.policy]\nallowed_domains = [\n  'b.example', # b\n  'a.example',\n  # last\n]\n" },
+    { name: "dotted keys", text: "[network_proxy]\npolicy.allowed_domains = []\n", edited: '[network_proxy]\npolicy.allowed_domains = ["a.example"]\n' },
+    { name: "inline tables", text: "network_proxy = { policy = { allowed_domains = ['b.example'] } }\n", edited: "network_proxy = { policy = { allowed_domains = ['b.example', 'a.example'] } }\n" },
+    { name: "a host that is there in another form", text: "[network_proxy.policy]\nallowed_domains = ['A.example:443']\n", edited: "[network_proxy.policy]\nallowed_domains = ['A.example:443']\n" },
+  ])("is added to $name", ({ text, edited }) => {
+    expect(addAllowedDomain(text, "a.example")).toBe(edited);
+  });
+
+  test("a table that is written in a way of its own is left to be edited by hand, with the line to write", () => {
+    expect(() => addAllowedDomain("network_proxy = { enabled = true }\n", "a.example", "x.toml")).toThrow(/x\.toml: the file is written in a way that is not safe to edit.*edit it by hand: \[network_proxy\.policy\] allowed_domains = \["a\.example"\]/);
+  });
+
+  test("what is no host is refused, and a key of another table of that name is not touched", () => {
+    expect(() => addAllowedDomain("", "https://a.example/x")).toThrow(ConfigError);
+    expect(addAllowedDomain("[policy]\nallowed_domains = []\n", "a.example")).toMatch(/^\[policy\]\nallowed_domains = \[\]\n\n\[network_proxy\.policy\]/);
+  });
+});
