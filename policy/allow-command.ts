@@ -11,6 +11,21 @@ export type Refused = { host: string; port?: number | null | undefined; reason: 
 /** How to allow it: a command that a human may paste, or one sentence where no command can. */
 export type AllowAnswer = { command: string } | { advice: string };
 
+/** Where what is allowed is written down: the configuration of a box, or the file of the stand-alone proxy. */
+export type AllowPlace = {
+  /** The command that takes a host, up to it. */
+  command: string;
+  /** How the lists are called. */
+  hosts: string;
+  ranges: string;
+  /** Who reaches hosts. */
+  who: string;
+  /** Whether names may be opened together with the private addresses that they lead to. */
+  privateHosts: boolean;
+};
+
+const BOX: AllowPlace = { command: "agentbox policy allow", hosts: "allow_hosts", ranges: "allow_private of [network]", who: "the box", privateHosts: true };
+
 /** Port that an entry means when it names none. */
 const DEFAULT_PORT = 443;
 
@@ -19,15 +34,15 @@ const DEFAULT_PORT = 443;
  * not open: special-purpose addresses, names that lead there, and hosts that somebody blocked on purpose.
  * The command holds canonical text only, so nothing that an agent asked for can act on a shell.
  */
-export function renderAllowCommand({ host, port, reason, rule }: Refused): AllowAnswer {
+export function renderAllowCommand({ host, port, reason, rule }: Refused, place: AllowPlace = BOX): AllowAnswer {
   if (reason === "allowed") return { advice: "it is allowed already" };
   const parsedHost = parseHost(host);
   if (!parsedHost.ok) return { advice: "no command allows a malformed host" };
   if (reason === "denied") return { advice: adviseDenied(rule) };
-  if (reason === "not_allowed_local") return { advice: adviseLocal(host, port ?? undefined) };
+  if (reason === "not_allowed_local") return { advice: adviseLocal(host, port ?? undefined, place) };
   if (reason !== "not_allowed") return { advice: ADVICE[reason] };
-  const advice = adviseHost(parsedHost.value, port ?? undefined);
-  return advice === undefined ? { command: `agentbox policy allow ${renderArgument(parsedHost.value, port ?? undefined)}` } : { advice };
+  const advice = adviseHost(parsedHost.value, port ?? undefined, place);
+  return advice === undefined ? { command: `${place.command} ${renderArgument(parsedHost.value, port ?? undefined)}` } : { advice };
 }
 
 /** What no rule for a host can allow. */
@@ -48,26 +63,28 @@ function adviseDenied(rule: PolicyRule | undefined): string {
   if (rule === undefined) return "no command allows a malformed question";
   const where = rule.origins.map((origin) => renderOrigin(origin)).join(", ");
   const named = `${quote(rule.text)}${where === "" ? "" : ` (${where})`}`;
-  if (rule.tier === "block" && rule.ports !== "any") return `port ${rule.ports.join(" and ")} of every host is closed${where === "" ? "" : ` by ${where}`}`;
+  if (rule.tier === "block" && rule.ports !== "any") return `port ${rule.ports.join(" and ")} of ${rule.match.kind === "range" ? rule.text : "every host"} is closed${where === "" ? "" : ` by ${where}`}`;
   if (rule.tier === "block") return `remove the block ${named} first: a block wins over every allow`;
   return `change the rule ${quote(renderRule(rule))}${where === "" ? "" : ` (${where})`}, or put an allow rule in front of it`;
 }
 
-function adviseLocal(host: string, port: number | undefined): string {
-  return `it leads to an address that is not on the internet; list the address in allow_private of [network], or the host in allow_hosts as ${tableForm(host, port ?? DEFAULT_PORT)}`;
+function adviseLocal(host: string, port: number | undefined, { hosts, ranges, privateHosts }: AllowPlace): string {
+  const other = privateHosts ? `the host in ${hosts} as ${tableForm(host, port ?? DEFAULT_PORT)}` : `set allow_local_binding = true where it is this machine's loopback`;
+  return `it leads to an address that is not on the internet; list the address in ${ranges}, or ${other}`;
 }
 
 /** Says why no command is offered for the host; undefined where one is. */
-function adviseHost(host: Host, port: number | undefined): string | undefined {
+function adviseHost(host: Host, port: number | undefined, { hosts, who, privateHosts }: AllowPlace): string | undefined {
   if (host.kind === "name") {
     if (host.name.endsWith(".arpa")) return "names of addresses (reverse DNS) are not answered";
-    return host.name.includes(".") ? undefined : `a name without a dot is allowed in allow_hosts only, as ${tableForm(host.name, port ?? DEFAULT_PORT)}`;
+    if (host.name.includes(".")) return undefined;
+    return privateHosts ? `a name without a dot is allowed in ${hosts} only, as ${tableForm(host.name, port ?? DEFAULT_PORT)}` : `a name without a dot cannot be allowed; list its address in ${hosts}`;
   }
   const addressClass = classifyAddress(host.address);
   if (addressClass.kind === "public") return undefined;
   const { text } = host.address;
   if (!isPinnable(addressClass)) return `${text} is ${addressClass.name}: nothing in a box should need it`;
-  return `${text} is ${addressClass.name}; list ${quote(renderTarget(host, port))} in allow_hosts if the box shall reach it`;
+  return `${text} is ${addressClass.name}; list ${quote(renderTarget(host, port))} in ${hosts} if ${who} shall reach it`;
 }
 
 function tableForm(host: string, port: number): string {

@@ -87,7 +87,7 @@ export class Access {
     const { host, port, reason, rule, detail } = decision;
     const key = `${asked.protocol} ${asked.method ?? ""} ${reason} ${host} ${asked.port}`;
     this.log.count(this.log.tally(key, this.describe(asked, "deny", decision, addresses)), Date.now());
-    const answer = renderAllowCommand({ host, port, reason, rule });
+    const answer = renderAllowCommand({ host, port, reason, rule }, this.log.place);
     return { ok: false, denial: { host, port, reason: reason === "allowed" ? "proxy_disabled" : reason, rule: rule === undefined ? undefined : renderRule(rule), detail, answer } };
   }
 

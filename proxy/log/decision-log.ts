@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { AllowPlace } from "../../policy/allow-command.ts";
 import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
@@ -17,6 +18,17 @@ const SWEEP_MS = 200;
 /** Windows open at a time; the oldest closes when one more is wanted. */
 const MAX_WINDOWS = 20_000;
 
+/** A line that is in the file now, as text and as what it was made of. */
+export type WrittenLine = { seq: number; text: string; entry: DecisionEntry };
+
+export type LogOptions = {
+  /** Called when the log fails, and when it works again. */
+  onHealth?: () => void;
+  onLine?: (line: WrittenLine) => void;
+  /** What a hint tells to change; a box's configuration when left out. */
+  place?: AllowPlace | undefined;
+};
+
 /** What the log reads back of its own last line. */
 const numbered = z.looseObject({ seq: z.int().min(0), session: z.string() });
 
@@ -28,7 +40,9 @@ const numbered = z.looseObject({ seq: z.int().min(0), session: z.string() });
 export class DecisionLog {
   failing: string | undefined;
   private readonly file: LogFile;
+  readonly place: AllowPlace | undefined;
   private readonly onHealth: () => void;
+  private readonly onLine: LogOptions["onLine"];
   private readonly windows = new Map<string, Tally>();
   private readonly traffic = new TrafficWindows();
   private readonly budget = new LineBudget();
@@ -37,9 +51,11 @@ export class DecisionLog {
   private seq = 0;
   private started = false;
 
-  constructor(file: LogFile, onHealth: () => void = () => {}) {
+  constructor(file: LogFile, { onHealth = () => {}, onLine, place }: LogOptions = {}) {
     this.file = file;
     this.onHealth = onHealth;
+    this.onLine = onLine;
+    this.place = place;
     this.timer = setInterval(() => this.sweep(Date.now()), SWEEP_MS);
     this.timer.unref();
   }
@@ -93,14 +109,14 @@ export class DecisionLog {
     // Deleting first makes it the youngest in the order of the map.
     this.windows.delete(tally.key);
     this.windows.set(tally.key, tally);
-    this.append({ ...renderLine(tally.facts), count: 1 }, now);
+    this.append({ ...renderLine(tally.facts, this.place), count: 1 }, now);
     const [oldest] = this.windows.values();
     if (this.windows.size > MAX_WINDOWS && oldest !== undefined) this.closeWindow(oldest, now);
   }
 
   private closeWindow(tally: Tally, now: number): void {
     this.windows.delete(tally.key);
-    if (tally.count > 0) this.append({ ...renderLine(tally.facts), count: tally.count }, now);
+    if (tally.count > 0) this.append({ ...renderLine(tally.facts, this.place), count: tally.count }, now);
     tally.until = 0;
     tally.count = 0;
   }
@@ -127,13 +143,15 @@ export class DecisionLog {
       return;
     }
     const { kind, ...rest } = entry;
-    const line = JSON.stringify({ kind, time: new Date(now).toISOString(), seq: this.seq, session: this.session, ...rest });
+    const { seq } = this;
+    const text = escapeUnseen(JSON.stringify({ kind, time: new Date(now).toISOString(), seq, session: this.session, ...rest }));
     this.seq += 1;
     try {
-      this.file.append(escapeUnseen(line));
+      this.file.append(text);
     } catch (error) {
-      this.fail(error);
+      return this.fail(error);
     }
+    this.onLine?.({ seq, text, entry });
   }
 
   private retry(): void {

@@ -1,4 +1,4 @@
-import { commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
+import { type AllowPlace, commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { renderOrigin } from "../../policy/effective-list.ts";
@@ -16,7 +16,7 @@ export type ConnectionFacts = { protocol: Exclude<DecisionLine["protocol"], "dns
 export type LineFacts = Pick<Decision, "host" | "reason" | "rule" | "detail"> & { action: DecisionLine["action"]; type: string | null; addresses: string; connection?: ConnectionFacts };
 
 /** Makes the line of a decision. */
-export function renderLine({ action, host, reason, rule, type, addresses, detail, connection }: LineFacts): Omit<DecisionLine, "count"> {
+export function renderLine({ action, host, reason, rule, type, addresses, detail, connection }: LineFacts, place?: AllowPlace): Omit<DecisionLine, "count"> {
   const port = connection?.port ?? null;
   return {
     kind: "decision",
@@ -31,7 +31,7 @@ export function renderLine({ action, host, reason, rule, type, addresses, detail
     rule: rule === undefined ? null : renderRule(rule),
     source: rule === undefined ? null : rule.origins.map((origin) => renderOrigin(origin)).join(", "),
     detail: detail ?? null,
-    hint: commandOf(renderAllowCommand({ host, port, reason, rule })),
+    hint: commandOf(renderAllowCommand({ host, port, reason, rule }, place)),
     client: connection?.client ?? null,
   };
 }

@@ -39,6 +39,17 @@ describe("the command that would allow it", () => {
     expect(commandOf(answer)).toBeNull();
   });
 
+  test.each<[string, Refused, string]>([
+    ["a name", { host: "example.com", port: 8443, reason: "not_allowed" }, "ctl allow example.com:8443"],
+    ["a name that leads inside", { host: "nas.example.com", port: 80, reason: "not_allowed_local" }, "list the address in allow_private of [network_proxy.policy], or set allow_local_binding = true"],
+    ["a dotless name", { host: "db", port: 5432, reason: "not_allowed" }, "list its address in allowed_domains"],
+    ["a private address", { host: "10.1.2.3", port: 5432, reason: "not_allowed" }, 'list "10.1.2.3:5432" in allowed_domains if clients shall reach it'],
+  ])("speaks of another file where the proxy stands alone: %s", (_row, refused, said) => {
+    const place = { command: "ctl allow", hosts: "allowed_domains", ranges: "allow_private of [network_proxy.policy]", who: "clients", privateHosts: false };
+    const answer = renderAllowCommand(refused, place);
+    expect("command" in answer ? answer.command : answer.advice).toContain(said);
+  });
+
   test("holds nothing that a shell would obey, whatever host an agent asks for", () => {
     const hostile = fc.tuple(fc.string({ unit: "binary" }), fc.constantFrom("", "example.com", "$(id)", "`id`", ";id", "\n", "'", "[", "-x", "2606::1")).map((parts) => parts.join(""));
     fc.assert(
