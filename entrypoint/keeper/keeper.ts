@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { CONTROL_SOCKET, KEEPER_DIR } from "../../policy/box-spec.ts";
 import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { ConfigError } from "../../policy/errors.ts";
@@ -8,16 +9,20 @@ import { KernelPolicy } from "./kernel-policy.ts";
 import type { Door } from "./listen.ts";
 import { startPacketLog } from "./packet-log.ts";
 import { describePacket, foldPackets } from "./packet-record.ts";
-import { buildPolicy, compareRules, type HeldPolicy, refuseFixed } from "./policy-holder.ts";
+import { type Built, buildPolicy, compareRules, type HeldPolicy, refuseFixed } from "./policy-holder.ts";
 import { ProxyLink, type ProxyQuestion } from "./proxy-link.ts";
 import type { KeeperStart } from "./start-message.ts";
 
 const PROXY_LIMIT_MS = 2000;
 const READY_LIMIT_MS = 10_000;
+/** A proxy that does not read is not waited for; it may still confirm in time. */
+const GIVEN_LIMIT_MS = 200;
 // setTimeout counts in 32 bits.
 const MAX_TIMER_MS = 2_000_000_000;
 
-type Refused = { ok: false; complaints: Extract<ControlReply, { ok: false }>["complaints"] };
+type Refused = Extract<Built, { ok: false }>;
+/** A document with the number it was offered under. */
+type Offer = Pick<HeldPolicy, "version" | "document">;
 
 /** Holds the policy of a running box: judges what the proxy learned, writes the kernel's sets, replaces the policy as a whole. */
 export class Keeper {
@@ -25,6 +30,8 @@ export class Keeper {
   private readonly kernel: KernelPolicy;
   private readonly proxy: ProxyLink;
   private held: HeldPolicy;
+  /** What the proxy was given and is not in force yet. */
+  private offered: Offer | undefined;
   /** Numbers every policy that was offered, also those that were refused. */
   private version: number;
   private refusal: string | undefined;
@@ -43,7 +50,7 @@ export class Keeper {
     this.version = held.version;
     this.kernel = new KernelPolicy({ backend: start.backend, hosts: new Map(Object.entries(start.hosts)), onFull: (detail) => this.tell("set-full", detail) });
     this.proxy = new ProxyLink({
-      current: () => this.describe(this.held),
+      current: () => this.describe(this.offered ?? this.held),
       answer: (question) => this.answer(question),
       onChange: () => {
         for (const watcher of this.watchers) watcher();
@@ -103,8 +110,7 @@ export class Keeper {
   /** All or nothing: built, taken by the proxy, in the kernel; whatever fails leaves the policy before in force. */
   private async replace(document: PolicyDocument): Promise<ControlReply> {
     const fixed = refuseFixed(this.held.document, document);
-    const built = fixed.length > 0 ? { ok: false as const, complaints: fixed } : await buildPolicy(document, this.start.lists, this.nextVersion());
-    const done = built.ok ? await this.putInForce(built.policy, "cut") : built;
+    const done = fixed.length > 0 ? { ok: false as const, complaints: fixed } : await this.putInForce(document, "cut");
     if (!done.ok) {
       this.refusal = `the last change was refused: ${done.complaints[0]?.what ?? "no reason given"}`;
       this.tell("policy-refused", this.refusal);
@@ -115,34 +121,41 @@ export class Keeper {
     return this.accept(done.added, done.removed);
   }
 
-  private async putInForce(next: HeldPolicy, removed: "cut" | "close"): Promise<{ ok: true; added: string[]; removed: string[] } | Refused> {
+  /**
+   * The proxy is given the document first, so that both build it side by side. It may then know a policy before the kernel
+   * does, or one that is refused here: what it learns by that waits, and is judged by what is in force then (`answer`).
+   */
+  private async putInForce(document: PolicyDocument, removed: "cut" | "close"): Promise<{ ok: true; added: string[]; removed: string[] } | Refused> {
     const before = this.held;
-    const taken = await this.offer(next);
-    // What was judged by the policy before is in the kernel before it is judged anew.
-    await Promise.allSettled(this.learning);
-    const errors = taken.ok ? await this.kernel.replace(before.box, next.box, removed) : [taken.detail];
-    if (errors.length > 0) {
-      // The proxy may have taken it, or may do so late: it hears again what is in force.
-      const again = { ...before, version: this.nextVersion() };
-      this.held = again;
-      this.proxy.offer(this.describe(again));
-      return { ok: false, complaints: errors.map((what) => ({ what, expected: "a policy that resolver and kernel take", fix: "the policy before stays in force; try again" })) };
+    const offered = { version: this.nextVersion(), document };
+    this.offered = offered;
+    try {
+      await Promise.race([this.proxy.offer(this.describe(offered)), sleep(GIVEN_LIMIT_MS)]);
+      const next = await this.enforce(offered, removed);
+      if (!next.ok) return next;
+      this.held = next.policy;
+      this.scheduleExpiry();
+      return { ok: true, ...compareRules(before.box, next.policy.box) };
+    } finally {
+      this.offered = undefined;
+      // The proxy may have taken what failed, or may do so late: it hears again what is in force.
+      if (this.held === before) {
+        this.held = { ...before, version: this.nextVersion() };
+        void this.proxy.offer(this.describe(this.held));
+      }
     }
-    this.held = next;
-    this.scheduleExpiry();
-    return { ok: true, ...compareRules(before.box, next.box) };
   }
 
-  private async offer(next: HeldPolicy): Promise<{ ok: boolean; detail: string }> {
-    this.proxy.offer(this.describe(next));
-    let asked = this.proxy.connected;
-    const answer = await this.until(PROXY_LIMIT_MS, () => {
-      // One that has just come was told of the policy before.
-      if (!asked && this.proxy.connected) this.proxy.offer(this.describe(next));
-      asked = this.proxy.connected;
-      return this.proxy.confirmed?.version === next.version ? this.proxy.confirmed : undefined;
-    });
-    return answer ?? { ok: false, detail: "the resolver did not take the policy in time" };
+  /** Builds what the proxy was given, and brings it into the kernel when the proxy has it. */
+  private async enforce({ version, document }: Offer, removed: "cut" | "close"): Promise<Built> {
+    const built = await buildPolicy(document, this.start.lists, version);
+    if (!built.ok) return built;
+    const taken = await this.until(PROXY_LIMIT_MS, () => (this.proxy.confirmed?.version === version ? this.proxy.confirmed : undefined));
+    // What was judged by the policy before is in the kernel before it is judged anew.
+    await Promise.allSettled(this.learning);
+    const errors = taken?.ok === true ? await this.kernel.replace(this.held.box, built.policy.box, removed) : [taken?.detail ?? "the resolver did not take the policy in time"];
+    if (errors.length === 0) return built;
+    return { ok: false, complaints: errors.map((what) => ({ what, expected: "a policy that resolver and kernel take", fix: "the policy before stays in force; try again" })) };
   }
 
   private async answer(question: ProxyQuestion): Promise<{ ok: boolean; detail: string }> {
@@ -163,8 +176,7 @@ export class Keeper {
     const wait = Math.min(Math.max(nextExpiry - Date.now() + 1, 0), MAX_TIMER_MS);
     this.expiry = setTimeout(() => {
       void this.inTurn(async () => {
-        const built = await buildPolicy(this.held.document, this.start.lists, this.nextVersion());
-        const done = built.ok ? await this.putInForce(built.policy, "close") : built;
+        const done = await this.putInForce(this.held.document, "close");
         if (done.ok) return this.tell("policy-replaced", "the time of an entry is over", done);
         this.refusal = `an entry whose time is over is still open: ${done.complaints[0]?.what ?? ""}`;
         this.expiry = setTimeout(() => this.scheduleExpiry(), PROXY_LIMIT_MS);
@@ -205,7 +217,7 @@ export class Keeper {
     return this.version;
   }
 
-  private describe({ version, document }: HeldPolicy): Extract<KeeperMessage, { op: "policy" }> {
+  private describe({ version, document }: Offer): Extract<KeeperMessage, { op: "policy" }> {
     const { session, lists, hosts, upstreams, engineResolver } = this.start;
     return { op: "policy", version, session, document, lists, hosts, upstreams, engineResolver };
   }

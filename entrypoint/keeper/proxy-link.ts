@@ -49,8 +49,13 @@ export class ProxyLink {
     return this.socket !== undefined;
   }
 
-  offer(message: PolicyMessage): void {
-    this.send(message);
+  /** Settles when the proxy was given all of it, or there is none. */
+  offer(message: PolicyMessage): Promise<void> {
+    const { socket } = this;
+    return new Promise((resolve) => {
+      if (socket === undefined) resolve();
+      else this.sendTo(socket, message, resolve);
+    });
   }
 
   record(entry: DecisionEntry): void {
@@ -141,7 +146,8 @@ export class ProxyLink {
     if (this.socket !== undefined) this.sendTo(this.socket, message);
   }
 
-  private sendTo(socket: Socket, message: KeeperMessage): void {
-    if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
+  private sendTo(socket: Socket, message: KeeperMessage, given?: () => void): void {
+    if (socket.destroyed) return given?.();
+    socket.write(`${JSON.stringify(message)}\n`, given);
   }
 }
