@@ -1,10 +1,10 @@
-import { addressFromValue, parseRange, rangeContains, rangesOverlap, type Address, type Family, type Range } from "./address.ts";
+import { addressFromValue, parseRange, rangesOverlap, type Address, type Family, type Range } from "./address.ts";
 import { SPECIAL_RANGES, type SpecialRange } from "./special-ranges.ts";
 
 /** Whether an address is somewhere on the internet or has a special purpose; `range` is the block that says so. */
 export type AddressClass = { kind: "public" } | { kind: "special"; name: string; range: string };
 
-type Known = SpecialRange & { block: Range };
+type Known = SpecialRange & { block: Range; last: bigint };
 
 let knownRanges: readonly Known[] | undefined;
 
@@ -22,9 +22,10 @@ export function classifyAddress(address: Address): AddressClass {
     // A public IPv4 address decides the case, except in ISATAP, where the IPv6 prefix counts as well.
     if (embedded.decides) return inner;
   }
-  const match = specialRanges().find(({ block }) => rangeContains(block, address));
+  const { family, value } = address;
+  const match = specialRanges().find(({ block, last }) => block.family === family && block.base <= value && value <= last);
   if (match !== undefined) return { kind: "special", name: match.name, range: match.range };
-  if (address.family === 6 && address.value >> 125n !== 1n) {
+  if (family === 6 && value >> 125n !== 1n) {
     return { kind: "special", name: "not global unicast", range: "outside 2000::/3" };
   }
   return { kind: "public" };
@@ -48,7 +49,8 @@ function specialRanges(): readonly Known[] {
   knownRanges ??= SPECIAL_RANGES.map((entry) => {
     const block = parseRange(entry.range);
     if (!block.ok) throw new Error(`special-ranges.ts: ${block.complaint.what}`);
-    return { ...entry, block: block.value };
+    const { family, base, prefix } = block.value;
+    return { ...entry, block: block.value, last: base + (1n << BigInt((family === 4 ? 32 : 128) - prefix)) - 1n };
   });
   return knownRanges;
 }

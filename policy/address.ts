@@ -27,7 +27,8 @@ function addressBits(family: Family): number {
  */
 export function parseAddress(text: string): Parsed<Address> {
   const lower = text.toLowerCase();
-  if (IPV4.test(lower)) return parsed(addressFromValue(4, ipv4Value(lower)));
+  // Without leading zeros there is one way to write it.
+  if (IPV4.test(lower)) return parsed({ family: 4, value: ipv4Value(lower), text: lower });
   const value = lower.includes(":") ? ipv6Value(lower) : undefined;
   if (value === undefined) {
     return refused(`${quote(text)} is not an IP address`, "four decimal numbers such as 192.0.2.1, or IPv6 such as 2001:db8::1");
@@ -46,9 +47,9 @@ export function parseRange(text: string): Parsed<Range> {
   const slash = text.indexOf("/");
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash));
   if (!address.ok) return address;
+  if (slash < 0) return parsed(singleRange(address.value));
   const { family, value } = address.value;
   const bits = addressBits(family);
-  if (slash < 0) return parsed(rangeOf(family, value, bits));
   const digits = text.slice(slash + 1);
   const prefix = /^(?:0|[1-9][0-9]{0,2})$/.test(digits) ? Number(digits) : Number.NaN;
   if (family === 4 && text.includes(":")) {
@@ -63,6 +64,11 @@ export function parseRange(text: string): Parsed<Range> {
     return refused(`${quote(text)} has bits set below its prefix`, "the first address of the block", `write ${range.text}, or ${address.value.text} for the one address`);
   }
   return parsed(range);
+}
+
+/** Makes the block that holds this one address. */
+function singleRange({ family, value, text }: Address): Range {
+  return { family, base: value, prefix: addressBits(family), text };
 }
 
 /** Makes the block of this prefix length that holds `value`. */
@@ -95,7 +101,7 @@ export function rangesOverlap(a: Range, b: Range): boolean {
 }
 
 function ipv4Value(text: string): bigint {
-  return text.split(".").reduce((value, octet) => (value << 8n) | BigInt(octet), 0n);
+  return BigInt(text.split(".").reduce((value, octet) => value * 256 + Number(octet), 0));
 }
 
 function ipv6Value(text: string): bigint | undefined {
@@ -114,10 +120,13 @@ function hexGroups(value: bigint): string {
 }
 
 function renderIpv4(value: bigint): string {
-  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
+  const number = Number(value);
+  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join(".");
 }
 
 function renderIpv6(value: bigint): string {
-  const parts = Array.from({ length: 8 }, (_, index) => Number((value >> BigInt(112 - 16 * index)) & 0xffffn));
+  // One conversion of the large number instead of eight.
+  const digits = value.toString(16).padStart(32, "0");
+  const parts = Array.from({ length: 8 }, (_, index) => Number.parseInt(digits.slice(4 * index, 4 * index + 4), 16));
   return new ipaddr.IPv6(parts).toRFC5952String();
 }
