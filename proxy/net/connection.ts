@@ -29,13 +29,19 @@ export class Connection {
   private filled = 0;
   private error: Error | undefined;
   private closed = false;
+  private ended = false;
+  /** Somebody wants to read on, whatever the reader that is being called answers. */
+  private wanted = false;
 
   /** An accepted handle, a socket that others opened (of TLS), or nothing: then it is still to be made by `socket.connect`. */
   constructor(from: { handle?: object; socket?: Socket } = {}) {
     this.socket = from.socket ?? this.open(from.handle);
     // A socket that others opened has no buffer of ours, and hands over its own.
     if (from.socket !== undefined) this.socket.on("data", (bytes: Buffer) => this.count(bytes) || this.socket.pause());
-    this.socket.on("end", () => this.reader.onEnd());
+    this.socket.on("end", () => {
+      this.ended = true;
+      this.reader.onEnd();
+    });
     this.socket.on("error", (error) => (this.error = error));
     this.socket.on("close", () => this.finish());
     if (from.socket !== undefined) this.socket.pause();
@@ -45,6 +51,7 @@ export class Connection {
   read(reader: Reader): void {
     this.reader = reader;
     if (this.closed) reader.onClose(this.error);
+    else if (this.ended) reader.onEnd();
     else this.resume();
   }
 
@@ -53,8 +60,9 @@ export class Connection {
     this.reader = reader;
   }
 
-  /** Reads again after `onBytes` answered false. */
+  /** Reads again after `onBytes` answered false; from inside `onBytes` it outweighs the answer. */
   resume(): void {
+    this.wanted = true;
     this.socket.resume();
     this.socket.read(0);
   }
@@ -109,7 +117,9 @@ export class Connection {
 
   private count(bytes: Buffer): boolean {
     this.bytesIn += bytes.length;
-    return this.reader.onBytes(bytes);
+    this.wanted = false;
+    const go = this.reader.onBytes(bytes);
+    return go || this.wanted;
   }
 
   private take(length: number, buffer: Uint8Array): boolean {
