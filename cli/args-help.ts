@@ -1,5 +1,5 @@
-import { optionSpecs, policyVerbs, renderOption, type Verb } from "./args-options.ts";
-import type { Topic } from "./args-verb.ts";
+import { optionSpecs, renderOption, type Verb, verbs } from "./args-options.ts";
+import { isGroup, type Group, type Topic } from "./args-verb.ts";
 
 type VerbHelp = { usage: string; about: string };
 
@@ -21,13 +21,25 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   "policy suggest": { usage: "agentbox policy suggest [--json]", about: "Print the smallest list that the last session really used." },
   blocked: { usage: "agentbox blocked [--all] [--json]", about: "Show what the running or last session was refused, and what would allow it." },
   logs: { usage: "agentbox logs [--follow] [--json]", about: "Show every decision about a name or a connection of a session." },
+  "logs stats": { usage: "agentbox logs stats [SESSION] [--json]", about: "Count by host what a session was allowed and refused, and the bytes that passed." },
+  preflight: { usage: "agentbox preflight [--mode MODE] -- COMMAND…", about: "Say which hosts and sockets a command obviously needs, and which are refused; run nothing." },
+  "hook claude": { usage: "agentbox hook claude", about: "Answer a PreToolUse hook of Claude Code, read from stdin: refuse early what the policy refuses." },
+  "proxy seatbelt-profile": { usage: "agentbox proxy seatbelt-profile [--config FILE]", about: "Print a sandbox profile for macOS that leaves the proxy as the only way out." },
   rebuild: { usage: "agentbox --rebuild [AGENT[@VERSION]] [options]", about: "Build the image anew, with the newest agents; start nothing." },
   "ssh-init": { usage: "agentbox ssh-init", about: "Make the SSH key that boxes use; your own keys never enter a box." },
   doctor: { usage: "agentbox doctor [--engine docker|podman]", about: "Check what a box needs of this machine, with a remedy for each problem." },
   cleanup: { usage: "agentbox cleanup [--engine docker|podman]", about: "Remove what killed sessions left, superseded images, and state of projects that are gone." },
 };
 
+const groupAbout: Readonly<Record<Group, string>> = {
+  policy: "What boxes of this project may reach.",
+  hook: "Answers for the hooks of agents.",
+  proxy: "The proxy that judges names.",
+};
+
 const helpHelp: VerbHelp = { usage: "agentbox help [COMMAND]", about: "Show this, or the options of one command." };
+
+const MIN_TEXT_COLUMNS = 40;
 
 const environmentHelp = `Environment
   AGENTBOX_FIREWALL=1  firewall on: the box reaches the allowed names only
@@ -35,20 +47,18 @@ const environmentHelp = `Environment
   AGENTBOX_LOG=json    the steps of a start as JSON lines on stderr
   AGENTBOX_CA_FILE     as --ca-file`;
 
-const exitHelp = `Exit codes
-  the agent's own; 64 usage, 69 engine or critical service not available, 70 firewall not applied or
-  not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by
-  SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more`;
+const exitHelp =
+  "the agent's own; 1 refused (preflight), 64 usage, 69 engine or critical service not available, 70 firewall not applied or not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more";
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Topic | undefined, agents: readonly string[], columns = 100): string {
-  if (topic === "policy") return ["What boxes of this project may reach.", "", "Usage", ...renderVerbs(policyVerbs.map((verb) => verbHelp[verb])), "", "Each has a help of its own: agentbox help policy WORD", ""].join("\n");
+  if (isGroup(topic)) return [groupAbout[topic], "", "Usage", ...renderVerbs(listGroup(topic), columns), "", `Each has a help of its own: agentbox help ${topic} WORD`, ""].join("\n");
   if (topic !== undefined) return [verbHelp[topic].about, "", `Usage: ${verbHelp[topic].usage}`, "", "Options", ...renderOptions(topic, columns), ""].join("\n");
   return [
     "AgentBox runs a coding agent in a container that reaches only the names its owner allowed.",
     "",
     "Usage",
-    ...renderVerbs([...Object.values(verbHelp), helpHelp]),
+    ...renderVerbs([...Object.values(verbHelp), helpHelp], columns),
     "",
     `Agents: ${agents.join(", ")}`,
     "",
@@ -57,18 +67,25 @@ export function renderHelp(topic: Topic | undefined, agents: readonly string[], 
     "",
     environmentHelp,
     "",
-    exitHelp,
+    "Exit codes",
+    ...renderRow("", exitHelp, { indent: 2, columns }),
     "",
   ].join("\n");
 }
 
-function renderVerbs(shown: readonly VerbHelp[]): string[] {
-  const width = Math.max(...shown.map(({ usage }) => usage.length));
-  return shown.flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent: width + 4, columns: width + 60 }));
+function listGroup(group: Group): VerbHelp[] {
+  return verbs.filter((verb) => verb.startsWith(`${group} `)).map((verb) => verbHelp[verb]);
+}
+
+/** In two columns where the second is wide enough to be read, else one below the other. */
+function renderVerbs(shown: readonly VerbHelp[], columns: number): string[] {
+  const indent = Math.max(...shown.map(({ usage }) => usage.length)) + 4;
+  if (columns - indent >= MIN_TEXT_COLUMNS) return shown.flatMap(({ usage, about }) => renderRow(`  ${usage}`, about, { indent, columns }));
+  return shown.flatMap(({ usage, about }) => [`  ${usage}`, ...renderRow("", about, { indent: 6, columns })]);
 }
 
 function renderOptions(verb: Verb | undefined, columns: number): string[] {
-  const shown = optionSpecs.filter(({ verbs }) => verb === undefined || verbs.includes(verb));
+  const shown = optionSpecs.filter((spec) => verb === undefined || spec.verbs.includes(verb));
   const indent = Math.max(...shown.map((spec) => renderOption(spec).length)) + 4;
   return shown.flatMap((spec) => renderRow(`  ${renderOption(spec)}`, spec.help, { indent, columns }));
 }

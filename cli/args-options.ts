@@ -1,9 +1,9 @@
-/** The verbs about what a box may reach; `policy` and the word after it are one verb. */
-export const policyVerbs = ["policy show", "policy explain", "policy check", "policy diff", "policy presets", "policy apply", "policy allow", "policy deny", "policy trust", "policy suggest"] as const;
+/** The verbs about what a box may reach. */
+const policyVerbs = ["policy show", "policy explain", "policy check", "policy diff", "policy presets", "policy apply", "policy allow", "policy deny", "policy trust", "policy suggest"] as const;
 export type PolicyVerb = (typeof policyVerbs)[number];
 
-/** The verbs of the command line. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+/** The verbs of the command line, some of two words. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "preflight", "hook claude", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -20,7 +20,7 @@ export type OptionSpec = {
 export const boxVerbs: readonly Verb[] = ["start", "login", "shell", "run"];
 const images: readonly Verb[] = [...boxVerbs, "rebuild"];
 const live: readonly Verb[] = ["policy allow", "policy deny"];
-const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs"];
+const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "preflight"];
 
 /** Every option, in the order in which help lists them. */
 export const optionSpecs: readonly OptionSpec[] = [
@@ -43,7 +43,7 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "base", value: "local|IMAGE", verbs: images, help: "the image to build on; local makes one with debootstrap (remembered)" },
   { name: "ca-file", value: "FILE", verbs: images, help: "certificates of a site's own authority, for build and box, or none (remembered)" },
   { name: "topology", value: "container|sidecar", verbs: [...boxVerbs, "setup"], help: "one container, or one for the firewall and one for the agent" },
-  { name: "agent", value: "NAME", verbs: ["setup", "policy show", "policy explain", "policy check"], help: "the agent to do it for, instead of the configured one" },
+  { name: "agent", value: "NAME", verbs: ["setup", "policy show", "policy explain", "policy check", "preflight"], help: "the agent to do it for, instead of the configured one" },
   { name: "preset", value: "ID", repeat: true, verbs: ["setup"], help: "add a preset; `agentbox policy presets` lists them" },
   { name: "allow", value: "HOST[:PORT]", repeat: true, verbs: ["setup"], help: "add a host" },
   { name: "user", verbs: ["setup"], help: "write ~/.agentbox/config.toml, for projects that have none" },
@@ -53,7 +53,9 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "always", verbs: live, help: "for the running boxes, and in the configuration file from now on" },
   { name: "all", verbs: ["blocked"], help: "telemetry too, and what the box asked itself" },
   { name: "follow", short: "f", verbs: ["logs"], help: "go on with what comes" },
-  { name: "session", value: "ID", verbs: ["blocked", "logs", "policy suggest"], help: "of this session, instead of the newest one of this project" },
+  { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project" },
+  { name: "mode", value: "heuristic|strict", verbs: ["preflight"], help: "strict: only URLs among the arguments; heuristic: whatever a known tool obviously needs; the configured one otherwise" },
+  { name: "config", value: "FILE", verbs: ["proxy seatbelt-profile"], help: "the file whose [network_proxy] counts, instead of the project's" },
   { name: "json", verbs: asked, help: "as JSON, for programs" },
   { name: "rebuild", verbs: ["rebuild"], help: "build the image anew, with the newest agents" },
   { name: "help", short: "h", verbs, help: "show this" },

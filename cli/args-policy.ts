@@ -2,7 +2,9 @@ import type { Complaint } from "../policy/errors.ts";
 import { parseBlock, renderBlock } from "../policy/block.ts";
 import { parseEntry, renderEntry } from "../policy/entry.ts";
 import { type Parsed, parsed, quote, refused, trimBlanks } from "../policy/parsed.ts";
+import type { PreflightMode } from "../policy/preflight-mode.ts";
 import type { PolicyVerb, Verb } from "./args-options.ts";
+import { parsePreflightMode } from "./args-values.ts";
 import type { TypedOption } from "./args-words.ts";
 import type { EngineKind } from "./engine/engine.ts";
 
@@ -31,20 +33,27 @@ export type PolicyCommand =
   | { verb: "policy suggest"; session: string | undefined; json: boolean }
   | { verb: "blocked"; all: boolean; session: string | undefined; json: boolean }
   | { verb: "logs"; follow: boolean; session: string | undefined; json: boolean }
+  | { verb: "logs stats"; session: string | undefined; json: boolean }
+  | { verb: "preflight"; command: string[]; mode: PreflightMode | undefined; agent: string | undefined; json: boolean }
+  | { verb: "hook claude" }
+  | { verb: "proxy seatbelt-profile"; file: string | undefined }
   | { verb: "setup"; wish: SetupWish };
 
 /** The verbs that `readPolicyCommand` reads. */
-export type AskingVerb = PolicyVerb | "blocked" | "logs" | "setup";
+const askingVerbs = ["blocked", "logs", "logs stats", "setup", "preflight", "hook claude", "proxy seatbelt-profile"] as const;
+export type AskingVerb = PolicyVerb | (typeof askingVerbs)[number];
 
 /** Tells whether a verb is one of those. */
 export function isAskingVerb(verb: Verb): verb is AskingVerb {
-  return verb === "blocked" || verb === "logs" || verb === "setup" || verb.startsWith("policy ");
+  return verb.startsWith("policy ") || askingVerbs.some((asking) => asking === verb);
 }
 
 type Reading = {
   verb: AskingVerb;
   /** What stands after the verb. */
   words: readonly string[];
+  /** What stands after `--`. */
+  tail: readonly string[];
   options: readonly TypedOption[];
   engine: EngineKind | undefined;
   agents: readonly string[];
@@ -52,7 +61,7 @@ type Reading = {
 };
 
 /** Reads the words and options of a verb about the policy. */
-export function readPolicyCommand({ verb, words, options, engine, agents, complaints }: Reading): PolicyCommand {
+export function readPolicyCommand({ verb, words, tail, options, engine, agents, complaints }: Reading): PolicyCommand {
   const has = (name: string): boolean => options.some(({ spec }) => spec.name === name);
   const values = (name: string): string[] => options.flatMap(({ spec, value }) => (spec.name === name && value !== undefined ? [value] : []));
   const each = (texts: readonly string[], parse: (text: string) => Parsed<string>): string[] => texts.flatMap((text) => collect(parse(text), complaints));
@@ -60,7 +69,7 @@ export function readPolicyCommand({ verb, words, options, engine, agents, compla
   const json = has("json");
   const session = values("session")[0];
   const agent = each(values("agent"), (text) => parseAgentName(text, agents))[0];
-  if (!takesWords(verb)) complaints.push(...words.map((stray) => ({ what: `${quote(stray)} is one word too many`, fix: `leave it out, or see agentbox help ${verb}` })));
+  if (!takesWords(verb)) complaints.push(...refuseFurtherWords(words, verb));
   switch (verb) {
     case "policy show":
     case "policy check":
@@ -86,6 +95,17 @@ export function readPolicyCommand({ verb, words, options, engine, agents, compla
       return { verb, all: has("all"), session, json };
     case "logs":
       return { verb, follow: has("follow"), session, json };
+    case "logs stats":
+      if (words.length > 0 && session !== undefined) complaints.push({ what: `${quote(words[0] ?? "")} and --session both name a session`, fix: "keep one of them" });
+      complaints.push(...refuseFurtherWords(words.slice(1), verb));
+      return { verb, session: session ?? words[0], json };
+    case "preflight":
+      if (tail.length === 0) complaints.push({ what: "preflight needs a command", expected: "agentbox preflight -- COMMAND" });
+      return { verb, command: [...tail], mode: values("mode").flatMap((text) => collect(parsePreflightMode(text), complaints))[0], agent, json };
+    case "hook claude":
+      return { verb };
+    case "proxy seatbelt-profile":
+      return { verb, file: values("config")[0] };
     case "setup":
       return { verb, wish: { agent, presets: values("preset"), allow: each(values("allow"), parseAllowedHost), topology: values("topology")[0], user: has("user"), force: has("force") } };
   }
@@ -125,7 +145,11 @@ function readScope(options: readonly TypedOption[], complaints: Complaint[]): Ch
 }
 
 function takesWords(verb: AskingVerb): boolean {
-  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny"].includes(verb);
+  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats"].includes(verb);
+}
+
+function refuseFurtherWords(words: readonly string[], verb: string): Complaint[] {
+  return words.map((stray) => ({ what: `${quote(stray)} is one word too many`, fix: verb === "preflight" ? `a command goes after --: agentbox preflight -- ${stray}` : `leave it out, or see agentbox help ${verb}` }));
 }
 
 function readWord({ words, verb, name, example, complaints }: { words: readonly string[]; verb: string; name: string; example: string; complaints: Complaint[] }): string {

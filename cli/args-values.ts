@@ -3,6 +3,7 @@ import { isVariableName, parseBase as parseBaseWord, parsePackage as parsePackag
 import { ENFORCEMENTS, TOPOLOGIES } from "../policy/config-schema.ts";
 import { parseHostName } from "../policy/host-name.ts";
 import { type Parsed, parsed, quote, refused } from "../policy/parsed.ts";
+import { PREFLIGHT_MODES, type PreflightMode } from "../policy/preflight-mode.ts";
 import type { HostAddress } from "./engine/container-plan.ts";
 import { type EngineKind, engineKinds } from "./engine/engine.ts";
 import { explainRefusedNetwork } from "./engine/security.ts";
@@ -49,6 +50,12 @@ export function parseEnforcement(text: string): Parsed<Enforcement> {
   if (enforcement !== undefined) return parsed(enforcement);
   if (text === "name") return refused("--enforcement name comes with a later version", ENFORCEMENTS.join(" or "));
   return refused(`--enforcement ${quote(text)} is not an enforcement`, ENFORCEMENTS.join(" or "));
+}
+
+/** Parses how closely a command line is looked at before it runs. */
+export function parsePreflightMode(text: string): Parsed<PreflightMode> {
+  const mode = PREFLIGHT_MODES.find((candidate) => candidate === text);
+  return mode === undefined ? refused(`--mode ${quote(text)} is not a mode`, PREFLIGHT_MODES.join(" or ")) : parsed(mode);
 }
 
 /** Parses the name of an engine. */

@@ -1,19 +1,23 @@
 import type { Complaint } from "../policy/errors.ts";
 import { quote } from "../policy/parsed.ts";
-import { policyVerbs, type Verb, verbs } from "./args-options.ts";
+import { type Verb, verbs } from "./args-options.ts";
 import type { AgentWord } from "./args-values.ts";
 import { parseAgentWord } from "./args-values.ts";
 import { findNearest } from "../policy/nearest.ts";
 
 /** The verbs that are written as the first word; the others are an agent, `AGENT login` and `--rebuild`. */
-const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "ssh-init", "doctor", "cleanup"];
+const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "preflight", "ssh-init", "doctor", "cleanup"];
 
-/** What help can be asked about: a verb, or all those that begin with `policy`. */
-export type Topic = Verb | "policy";
+/** First words that say nothing without a second one. */
+const groups = ["policy", "hook", "proxy"] as const;
+export type Group = (typeof groups)[number];
+
+/** What help can be asked about: a verb, or all those that begin with one word. */
+export type Topic = Verb | Group;
 
 /** Finds the verb. A word that says one goes before `--rebuild`, which then is an option without a meaning. */
 export function findVerb(words: readonly string[], rebuild: boolean): Verb {
-  const written = findPolicyVerb(words) ?? firstWords.find((verb) => verb === words[0]);
+  const written = findLongVerb(words) ?? firstWords.find((verb) => verb === words[0]);
   if (written !== undefined) return written;
   if (words[0] === "login" || words[1] === "login") return "login";
   return rebuild ? "rebuild" : "start";
@@ -22,7 +26,9 @@ export function findVerb(words: readonly string[], rebuild: boolean): Verb {
 /** Finds what `help WORDS…` asks about; undefined is the whole command line. */
 export function findTopic(words: readonly string[], { rebuild, agents, complaints }: { rebuild: boolean; agents: readonly string[]; complaints: Complaint[] }): Topic | undefined {
   const [first] = words;
-  if (first === "policy") return findPolicyVerb(words) ?? "policy";
+  const long = findLongVerb(words);
+  if (long !== undefined) return long;
+  if (isGroup(first)) return first;
   if (first === undefined) return rebuild ? "rebuild" : undefined;
   if (first === "help") return undefined;
   const written = verbs.find((verb) => verb === first);
@@ -31,18 +37,24 @@ export function findTopic(words: readonly string[], { rebuild, agents, complaint
   return findVerb(words, rebuild);
 }
 
-/** Finds the verb of `policy WORD`; undefined where the word is missing or unknown. */
-function findPolicyVerb([first, second]: readonly string[]): Verb | undefined {
-  return first === "policy" ? policyVerbs.find((verb) => verb === `policy ${second}`) : undefined;
+/** Finds the verb of two words, such as `policy show`; undefined where the second is missing or unknown. */
+function findLongVerb([first, second]: readonly string[]): Verb | undefined {
+  return second === undefined ? undefined : verbs.find((verb) => verb === `${first} ${second}`);
 }
 
-/** Complains about `policy` without a word that says what to do. */
-export function refusePolicyAlone([first, second]: readonly string[]): Complaint[] {
-  if (first !== "policy" || findPolicyVerb(["policy", second ?? ""]) !== undefined) return [];
-  const known = policyVerbs.map((verb) => verb.slice("policy ".length));
+/** Tells whether a word says nothing without a second one. */
+export function isGroup(word: string | undefined): word is Group {
+  return groups.some((group) => group === word);
+}
+
+/** Complains about `policy` and its like without a word that says what to do. */
+export function refuseGroupAlone(words: readonly string[]): Complaint[] {
+  const [group, second] = words;
+  if (!isGroup(group) || findLongVerb(words) !== undefined) return [];
+  const known = verbs.filter((verb) => verb.startsWith(`${group} `)).map((verb) => verb.slice(group.length + 1));
   const near = second === undefined ? undefined : findNearest(second, known);
-  const what = second === undefined ? "policy needs a word that says what to do" : `policy ${quote(second)} is no command`;
-  return [{ what, expected: known.join(", "), fix: near === undefined ? "see agentbox help policy" : `did you mean policy ${near}?` }];
+  const what = second === undefined ? `${group} needs a word that says what to do` : `${group} ${quote(second)} is no command`;
+  return [{ what, expected: known.join(", "), fix: near === undefined ? `see agentbox help ${group}` : `did you mean ${group} ${near}?` }];
 }
 
 /** Renders how a verb is asked for help, as messages show it. */
@@ -60,11 +72,11 @@ export function readAgent(word: string | undefined, agents: readonly string[], c
 }
 
 function refuseUnknown(word: string, agents: readonly string[]): Complaint {
-  const near = findNearest(word, [...agents, ...firstWords, "policy", "help"]);
+  const near = findNearest(word, [...agents, ...firstWords, ...groups, "help"]);
   const fix = near === undefined ? "see agentbox --help" : `did you mean ${near}?`;
   return {
     what: `${quote(word)} is neither an agent nor a command`,
-    expected: `${agents.join(", ")}, ${firstWords.join(", ")}, policy or help`,
+    expected: `${agents.join(", ")}, ${firstWords.join(", ")}, ${groups.join(", ")} or help`,
     fix: word === "rebuild" ? "agentbox --rebuild" : fix,
   };
 }

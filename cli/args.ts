@@ -4,7 +4,7 @@ import { checkEnvironment, type SteeringVariables } from "./args-environment.ts"
 import type { OptionSpec, Verb } from "./args-options.ts";
 import { isAskingVerb, type PolicyCommand, readPolicyCommand } from "./args-policy.ts";
 import { type AgentWord, parseAgentWord, parseBase, parseEngineKind, parseHostAddress, parseNetworkName, parsePackage, parsePortMapping, parseResolver, parseEnforcement, parseTopology, parseVariable, type Enforcement, type Topology } from "./args-values.ts";
-import { findTopic, findVerb, readAgent, refuseLoginAlone, refusePolicyAlone, refuseStrayWords, renderHelpCall, type Topic } from "./args-verb.ts";
+import { findTopic, findVerb, isGroup, readAgent, refuseGroupAlone, refuseLoginAlone, refuseStrayWords, renderHelpCall, type Topic } from "./args-verb.ts";
 import { splitWords, type TypedOption, type Words } from "./args-words.ts";
 import type { HostAddress, PortMapping } from "./engine/container-plan.ts";
 import type { EngineKind } from "./engine/engine.ts";
@@ -62,9 +62,9 @@ export function parseCommandLine(argv: readonly string[], { agents, checkPath, f
   const typed = (name: string): boolean => words.options.some(({ spec }) => spec.name === name);
   if (words.words[0] === "help") return readHelp(words.words.slice(1), typed("rebuild"), agents);
   const { complaints } = words;
-  const lonely = refusePolicyAlone(words.words);
+  const lonely = refuseGroupAlone(words.words);
   if (lonely.length > 0) {
-    if (typed("help")) return { verb: "help", topic: "policy" };
+    if (typed("help")) return { verb: "help", topic: words.words.find(isGroup) };
     throw new UsageError(lonely);
   }
   const verb = findVerb(words.words, typed("rebuild"));
@@ -104,9 +104,9 @@ type Reading = { verb: Verb; words: Words; agents: readonly string[]; options: O
 
 function readCommand({ verb, words, agents, options, admin, complaints }: Reading): Command | undefined {
   if (isAskingVerb(verb)) {
-    if (words.tail !== undefined) complaints.push({ what: `${verb} takes nothing after --`, fix: "leave it out" });
+    if (words.tail !== undefined && verb !== "preflight") complaints.push({ what: `${verb} takes nothing after --`, fix: "leave it out" });
     const taken = verb.split(" ").length;
-    return readPolicyCommand({ verb, words: words.words.slice(taken), options: words.options, engine: options.engine, agents, complaints });
+    return readPolicyCommand({ verb, words: words.words.slice(taken), tail: words.tail ?? [], options: words.options, engine: options.engine, agents, complaints });
   }
   const loginAlone = verb === "login" ? refuseLoginAlone(words.words, agents) : [];
   const takesAgent = (verb === "start" || verb === "login" || verb === "rebuild") && loginAlone.length === 0;

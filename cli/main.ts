@@ -74,18 +74,52 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "policy suggest":
     case "blocked":
     case "logs":
+    case "logs stats":
+    case "preflight":
+    case "proxy seatbelt-profile":
       return await performPolicy(command);
+    case "hook claude":
+      return await performHook();
   }
 }
 
-async function performPolicy(command: PolicyCommand): Promise<number> {
-  const edge: Edge = {
+async function performPolicy(command: Exclude<PolicyCommand, { verb: "hook claude" }>): Promise<number> {
+  const { answerPolicy } = await import("./commands/policy.ts");
+  return await answerPolicy(describeEdge(), command);
+}
+
+/** A hook that fails must not hold up the work of an agent: the walls decide. */
+async function performHook(): Promise<number> {
+  try {
+    const { answerClaudeHook } = await import("./commands/hook.ts");
+    await answerClaudeHook(describeEdge(), await readInput());
+  } catch (error) {
+    explain(error);
+    process.stderr.write("agentbox: hook: nothing is decided\n");
+  }
+  return 0;
+}
+
+function describeEdge(): Edge {
+  return {
     host: describeHost(),
     print: async (text) => await print(escapeUnseen(text)),
     say: (line) => void process.stderr.write(`agentbox: ${escapeUnseen(line)}\n`),
   };
-  const { answerPolicy } = await import("./commands/policy.ts");
-  return await answerPolicy(edge, command);
+}
+
+/** A tool's input may hold a whole file; more than this is no command. */
+const MAX_INPUT = 16 * 1024 * 1024;
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(Buffer.from(chunk));
+    length += chunk.length;
+    if (length > MAX_INPUT) throw new UsageError({ what: "stdin holds more than 16 MiB", expected: "the input of one hook" });
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 async function performBox(command: Extract<Command, { verb: "start" | "login" | "shell" | "run" }>): Promise<number> {

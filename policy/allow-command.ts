@@ -59,6 +59,11 @@ export function commandOf(answer: AllowAnswer): string | null {
   return "command" in answer ? answer.command : null;
 }
 
+/** The same command for where no box runs: only the file can be changed then. */
+export function renderAlways(command: string): string {
+  return command.replace(/^agentbox policy allow (?!--)/, "agentbox policy allow --always ");
+}
+
 function adviseDenied(rule: PolicyRule | undefined): string {
   if (rule === undefined) return "no command allows a malformed question";
   const where = rule.origins.map((origin) => renderOrigin(origin)).join(", ");

@@ -22,7 +22,7 @@ export const suggestionsSchema = z.strictObject({
 /** Prints the smallest list that a session really used. */
 export async function suggestPolicy({ host, print, say }: Edge, { json, session }: { json: boolean; session: string | undefined }): Promise<number> {
   const chosen = await chooseSession(host, session);
-  const { records, ...gaps } = chosen === undefined ? { records: [], unread: 0, missing: 0 } : readDecisions(chosen.directory);
+  const { records, ...gaps } = chosen === undefined ? { records: [], unread: 0, missing: 0, holes: 0 } : readDecisions(chosen.directory);
   const own = dropOwnProbes(records);
   const isDefault = chosen === undefined ? () => false : await readDefaults(host.root, chosen.record.agent);
   const suggestions = suggestEntries(own, isDefault);

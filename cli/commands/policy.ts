@@ -2,8 +2,11 @@ import { ConfigError } from "../../policy/errors.ts";
 import type { PolicyCommand } from "../args-policy.ts";
 import type { Edge } from "../edge.ts";
 
+/** A hook has an input, and answers whatever happens. */
+type Answered = Exclude<PolicyCommand, { verb: "hook claude" }>;
+
 /** Performs one command about the policy and returns its exit code. A configuration that is refused is told with what it means for the boxes that run. */
-export async function answerPolicy(edge: Edge, command: PolicyCommand): Promise<number> {
+export async function answerPolicy(edge: Edge, command: Answered): Promise<number> {
   try {
     return await answer(edge, command);
   } catch (error) {
@@ -21,7 +24,7 @@ async function tellOngoing({ host, say }: Edge): Promise<void> {
 }
 
 /** Each is loaded only when it is asked for. */
-async function answer(edge: Edge, command: PolicyCommand): Promise<number> {
+async function answer(edge: Edge, command: Answered): Promise<number> {
   switch (command.verb) {
     case "policy show":
       return await (await import("./policy-show.ts")).showPolicy(edge, command);
@@ -47,6 +50,12 @@ async function answer(edge: Edge, command: PolicyCommand): Promise<number> {
       return await (await import("./blocked.ts")).showBlocked(edge, command);
     case "logs":
       return await (await import("./logs.ts")).showLogs(edge, command);
+    case "logs stats":
+      return await (await import("./logs-stats.ts")).showStatistics(edge, command);
+    case "preflight":
+      return await (await import("./preflight.ts")).checkCommand(edge, command);
+    case "proxy seatbelt-profile":
+      return await (await import("./proxy-seatbelt.ts")).printSeatbeltProfile(edge, command);
     case "setup":
       return await (await import("./setup.ts")).setUp(edge, command.wish);
   }

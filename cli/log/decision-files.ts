@@ -4,9 +4,9 @@ import { readPlainFile } from "../workspace/plain-file.ts";
 
 /**
  * What a session decided, in order. `unread` counts lines that are none of ours, and files that could not be read;
- * `missing` those that came before the oldest and were rotated away, or removed.
+ * `missing` those that came before the oldest and were rotated away, or removed; `holes` those between others, less what is counted as unread.
  */
-export type DecisionLogContent = { records: DecisionRecord[]; unread: number; missing: number };
+export type DecisionLogContent = { records: DecisionRecord[]; unread: number; missing: number; holes: number };
 
 const OLDER_FILES = 3;
 /** A box rotates long before; more is no log of ours. */
@@ -41,14 +41,16 @@ export function readDecisions(sessionDirectory: string): DecisionLogContent {
     }
   }
   const records = [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
-  return { records, unread, missing: records[0]?.seq ?? 0 };
+  const [first, last] = [records[0]?.seq ?? 0, records.at(-1)?.seq ?? -1];
+  return { records, unread, missing: first, holes: Math.max(0, last - first + 1 - records.length - unread) };
 }
 
 /** What a reader of a log has to know of what is not in it, a sentence each. */
-export function describeGaps({ unread, missing }: Pick<DecisionLogContent, "unread" | "missing">): string[] {
+export function describeGaps({ unread, missing, holes }: Omit<DecisionLogContent, "records">): string[] {
   return [
     ...(missing > 0 ? [`older lines of its log are gone (${missing}): what is told here is not all`] : []),
-    ...(unread > 0 ? [`${unread} ${unread === 1 ? "line" : "lines"} of its log were not understood`] : []),
+    ...(holes > 0 ? [`${holes} ${holes === 1 ? "line" : "lines"} of its log ${holes === 1 ? "is" : "are"} gone in between: what is told here is not all`] : []),
+    ...(unread > 0 ? [`${unread} ${unread === 1 ? "line of its log was" : "lines of its log were"} not understood`] : []),
   ];
 }
 

@@ -4,7 +4,7 @@ import { REASONS } from "../../policy/reason.ts";
 import type { DecisionRecord } from "../../policy/decision-record.ts";
 import { isTelemetryHost } from "../../policy/telemetry-hosts.ts";
 
-/** What a session was refused, or would have been if it did not run in report mode: one for each host, port, protocol and reason. */
+/** What a session was refused, or would have been if it did not run in report mode: one for each host, port, protocol, method and reason. */
 const refusal = z.strictObject({
   /** Of the last one, RFC 3339. */
   time: z.string(),
@@ -12,6 +12,8 @@ const refusal = z.strictObject({
   /** Null for a question to the resolver. */
   port: z.int().nullable(),
   protocol: z.string(),
+  /** The HTTP method, where there is one. */
+  method: z.string().nullable(),
   reason: z.string(),
   rule: z.string().nullable(),
   source: z.string().nullable(),
@@ -43,7 +45,7 @@ export function collectRefusals(records: readonly DecisionRecord[], { all }: { a
       left.add(record.host);
       continue;
     }
-    const key = JSON.stringify([record.host, record.port, protocolOf(record), record.reason, record.action]);
+    const key = JSON.stringify([record.host, record.port, protocolOf(record), methodOf(record), record.reason, record.action]);
     const earlier = found.get(key);
     found.set(key, earlier === undefined ? describeRefusal(record) : { ...earlier, time: record.time, count: earlier.count + record.count });
   }
@@ -52,12 +54,17 @@ export function collectRefusals(records: readonly DecisionRecord[], { all }: { a
 
 function describeRefusal(record: Decided): Refusal {
   const { time, host, port, reason, rule, source, detail, client, action, count } = record;
-  return { time, host, port, protocol: protocolOf(record), reason, rule, source, detail, program: client?.command ?? null, reported: action === "report", count, ...findRemedy(record) };
+  return { time, host, port, protocol: protocolOf(record), method: methodOf(record), reason, rule, source, detail, program: client?.command ?? null, reported: action === "report", count, ...findRemedy(record) };
 }
 
 /** The kind of question to a resolver says nothing about what is refused; the transport of a packet does. */
 function protocolOf({ protocol, type }: Decided): string {
   return protocol === "address" ? (type ?? protocol) : protocol;
+}
+
+/** CONNECT says no more than the protocol. */
+function methodOf({ protocol, method }: Decided): string | null {
+  return protocol === "https-connect" ? null : (method ?? null);
 }
 
 /**

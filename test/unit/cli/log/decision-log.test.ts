@@ -58,8 +58,17 @@ describe("the files of a log", () => {
   ])("$name", ({ from, missing, said }) => {
     writeFileSync(live, lines(from, 9));
     const { records, ...gaps } = readDecisions(session);
-    expect({ first: records[0]?.seq, gaps }).toEqual({ first: from, gaps: { unread: 0, missing } });
+    expect({ first: records[0]?.seq, gaps }).toEqual({ first: from, gaps: { unread: 0, missing, holes: 0 } });
     expect(describeGaps(gaps)).toEqual(said);
+  });
+
+  test.each([
+    { name: "lines that were taken out in between", text: lines(0, 2) + lines(5, 6) + lines(8, 8), gaps: { unread: 0, missing: 0, holes: 3 }, said: ["3 lines of its log are gone in between: what is told here is not all"] },
+    { name: "one line that was overwritten, once and not twice", text: `${lines(0, 2)}nonsense\n${lines(4, 5)}`, gaps: { unread: 1, missing: 0, holes: 0 }, said: ["1 line of its log was not understood"] },
+  ])("tell of $name", ({ text, gaps: expected, said }) => {
+    writeFileSync(live, text);
+    const { records: _records, ...gaps } = readDecisions(session);
+    expect({ gaps, said: describeGaps(gaps) }).toEqual({ gaps: expected, said });
   });
 
   test("may hold what is no record, which is counted and skipped", () => {
@@ -70,7 +79,7 @@ describe("the files of a log", () => {
   test("are not followed to a file of the host, as a box could have them linked", () => {
     writeFileSync(path.join(session, "secret"), line(7));
     symlinkSync(path.join(session, "secret"), live);
-    expect(readDecisions(session)).toEqual({ records: [], unread: 1, missing: 0 });
+    expect(readDecisions(session)).toEqual({ records: [], unread: 1, missing: 0, holes: 0 });
   });
 
   test("are followed over rotations without a gap or a repeat, until the session is over", async () => {
