@@ -1,19 +1,15 @@
 import type { Family } from "../policy/address.ts";
 import { FirewallError } from "../policy/errors.ts";
 import { CommandError, type RunCommand } from "./commands.ts";
-import { fallBackToNft, familiesOf, type Kernel, nameMissingFeatures } from "./kernel.ts";
+import { fallBackToNft, familiesOf, type Kernel, nameMissingFeatures, requireNoIpv6 } from "./kernel.ts";
 import { renderLiteralSets } from "../firewall/render-ipset.ts";
-import { renderIptables } from "../firewall/render-iptables.ts";
+import { renderIptables, renderIptablesNat } from "../firewall/render-iptables.ts";
 import { renderNft, renderNftLiterals } from "../firewall/render-nft.ts";
-import type { Plan } from "../firewall/rule.ts";
+import { FAMILIES, type Plan } from "../firewall/rule.ts";
 
 const RESTORE: Readonly<Record<Family, readonly string[]>> = {
   4: ["iptables-restore", "--noflush"],
   6: ["ip6tables-restore", "--noflush"],
-};
-const SAVE: Readonly<Record<Family, readonly string[]>> = {
-  4: ["iptables-save", "-t", "filter"],
-  6: ["ip6tables-save", "-t", "filter"],
 };
 
 /**
@@ -21,25 +17,59 @@ const SAVE: Readonly<Record<Family, readonly string[]>> = {
  * nothing. A second run replaces the first without a packet being judged by neither, and what sets of an
  * earlier run hold stays until the keeper has its own. Returns the kernel to go on with: where the first rules show that the set match is missing, that is nftables.
  *
+ * NAT comes last: the filter refuses whatever it should lead to the proxy and does not, so that a start that ends
+ * in between, and one that goes from one enforcement to the other, leaves nothing open.
+ *
  * Errors: FirewallError naming the missing feature.
  */
 export async function closeNetwork(run: RunCommand, kernel: Kernel, closed: Plan): Promise<Kernel> {
   if (kernel.backend === "nft") return closeByNft(run, kernel, closed);
   try {
     for (const family of familiesOf(kernel)) await run(RESTORE[family], renderIptables(closed, family, kernel.saved[family]));
-    return kernel;
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const missing = await nameMissingFeatures(run);
     if (missing.length === 0) throw refuse(error, "see the line above; nothing was opened");
-    const fallback = await fallBackToNft(run, new Error(`the kernel lacks ${missing.join(", ")}`, { cause: error }));
+    const fallback = await fallBackToNft(run, new Error(`the kernel lacks ${missing.join(", ")}`, { cause: error }), closed);
     return closeByNft(run, fallback, closed);
   }
+  return leadWeb(run, kernel, closed);
+}
+
+/** Puts the NAT rules in force, or takes those of an earlier run away. */
+async function leadWeb(run: RunCommand, kernel: Kernel, plan: Plan): Promise<Kernel> {
+  const warnings: string[] = [];
+  const redirected: Family[] = [];
+  for (const family of familiesOf(kernel)) {
+    const text = renderIptablesNat(plan, family, kernel.saved[family]);
+    if (text === "") continue;
+    try {
+      await run(RESTORE[family], text);
+      if (plan.redirect !== undefined) redirected.push(family);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      if (family === 4) throw refuseNat(error);
+      requireNoIpv6(error, "its web cannot be led to the proxy");
+      warnings.push("IPv6 cannot be led to the proxy; IPv6 is switched off in this box, so nothing passes there");
+    }
+  }
+  return { ...kernel, redirected, warnings: [...kernel.warnings, ...warnings] };
+}
+
+function refuseNat(cause: CommandError): FirewallError {
+  return new FirewallError(
+    {
+      what: `the kernel cannot lead the web to the proxy: ${cause.message}`,
+      expected: "the target REDIRECT (xt_REDIRECT, nf_nat)",
+      fix: 'load these modules on the host: modprobe -a xt_REDIRECT nf_nat; or let addresses alone decide: enforcement = "address" in [network]',
+    },
+    { cause },
+  );
 }
 
 async function closeByNft(run: RunCommand, kernel: Kernel, closed: Plan): Promise<Kernel> {
   await orRefuse(run(["nft", "-f", "-"], renderNft(closed)));
-  return kernel;
+  return { ...kernel, redirected: closed.redirect === undefined ? [] : FAMILIES };
 }
 
 /**
@@ -63,36 +93,4 @@ async function orRefuse(command: Promise<string>): Promise<void> {
 function refuse(error: unknown, fix: string): unknown {
   if (!(error instanceof CommandError)) return error;
   return new FirewallError({ what: `the firewall could not be applied: ${error.message}`, fix }, { cause: error });
-}
-
-/**
- * Reads the rules back and throws FirewallError unless they are in force: policies DROP, the own chain
- * first and complete in each hook.
- */
-export async function verifyRules(run: RunCommand, kernel: Kernel, plan: Plan): Promise<void> {
-  if (kernel.backend === "nft") {
-    const table = await run(["nft", "list", "table", "inet", "agentbox"]);
-    const drops = table.match(/policy drop;/g)?.length ?? 0;
-    if (drops !== 3) throw unverified(`nftables reports ${drops} chains with policy drop, not 3`);
-    return;
-  }
-  await Promise.all(
-    familiesOf(kernel).map(async (family) => {
-      const saved = await run(SAVE[family]);
-      const lines = saved.split("\n");
-      for (const { name, hook, rules } of plan.chains[family]) {
-        if (!lines.some((line) => line.startsWith(`:${hook} DROP `))) throw unverified(`the policy of ${hook} (IPv${family}) is not DROP`);
-        if (lines.find((line) => line.startsWith(`-A ${hook} `)) !== `-A ${hook} -j ${name}`) {
-          throw unverified(`${name} is not the first rule of ${hook} (IPv${family})`);
-        }
-        const count = lines.filter((line) => line.startsWith(`-A ${name} `)).length;
-        if (count !== rules.length) throw unverified(`${name} (IPv${family}) has ${count} rules, not ${rules.length}`);
-      }
-      if (!lines.some((line) => line.startsWith(":FORWARD DROP "))) throw unverified(`the policy of FORWARD (IPv${family}) is not DROP`);
-    }),
-  );
-}
-
-function unverified(what: string): FirewallError {
-  return new FirewallError({ what, expected: "the rules that were applied", fix: "something else programs this namespace; give the box its own network" });
 }

@@ -2,7 +2,7 @@ import type { BoxPolicy } from "../policy/box-policy.ts";
 import { type BoxSpec, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
 import { PROXY_IDS } from "../policy/reserved-ids.ts";
-import { closeNetwork, fillLiterals, verifyRules } from "./apply.ts";
+import { closeNetwork, fillLiterals } from "./apply.ts";
 import type { RunCommand } from "./commands.ts";
 import { askNewKeeper } from "./keeper-client.ts";
 import type { KeeperStart } from "./keeper/start-message.ts";
@@ -15,7 +15,8 @@ import { planRules, type PlanInput } from "../firewall/plan.ts";
 import { resolveNames } from "./resolve.ts";
 import { type ResolverFiles, readResolverFiles } from "./resolver-files.ts";
 import { count, countProgress, describeLosses, describeProof, describeReady, requireCritical } from "./report.ts";
-import { type Started, startResolver } from "./start-proxy.ts";
+import { type Started, startResolver, type Web } from "./start-proxy.ts";
+import { verifyRules } from "./verify-rules.ts";
 
 export type BootInput = { spec: BoxSpec; allowlistDir: string; run: RunCommand; log: Log };
 
@@ -35,7 +36,7 @@ export async function boot(input: BootInput): Promise<void> {
     checkCapabilities();
     requireOwnNamespace();
     // Two programs of their own, which come up beside the other steps. Without a network nobody is to be asked.
-    if (spec.mode !== "none") resolver = startResolver();
+    if (spec.mode !== "none") resolver = startResolver(describeWeb(spec, facts));
     // Its failure is the resolver step's; until then it must not count as unhandled.
     await resolver?.catch(() => undefined);
     const probed = await probeKernel(run, plan);
@@ -130,7 +131,19 @@ function readFacts(spec: BoxSpec, files: ResolverFiles): Facts {
     subnets: readSubnets(),
     ssh: spec.policy.ssh,
     report: spec.policy.report,
+    nameWall: describeNameWall(spec),
   };
+}
+
+/** Undefined where addresses alone decide, and where there is nothing to decide about. */
+function describeNameWall({ mode, policy, siteProxy = [] }: BoxSpec): PlanInput["nameWall"] {
+  if (mode === "none" || policy.enforcement !== "name") return undefined;
+  const { upstream } = policy.nameWall;
+  return { siteProxy: upstream === null ? [] : siteProxy.map((address) => ({ address, port: upstream.port })) };
+}
+
+function describeWeb({ policy: { nameWall } }: BoxSpec, facts: Facts): Web | undefined {
+  return facts.nameWall && { ...nameWall, siteProxy: facts.nameWall.siteProxy.map(({ address }) => address) };
 }
 
 /** Runs one named step and reports its begin, end or failure; the step returns its value and a word about it. */

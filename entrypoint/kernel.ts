@@ -12,8 +12,10 @@ export type Kernel = {
   backend: Backend;
   /** False where IPv6 tables cannot be programmed and IPv6 is switched off, so that none are needed. */
   ipv6: boolean;
-  /** What `iptables-save` reports before the first change. */
+  /** What `iptables-save` reports before the first change, of all tables. */
   saved: Record<Family, string>;
+  /** The families whose web is led to the proxy. */
+  redirected: readonly Family[];
   warnings: string[];
 };
 
@@ -32,32 +34,36 @@ export function checkCapabilities(status = readFileSync("/proc/self/status", "ut
   });
 }
 
+/** Reads the rules of all tables: those of the filter, and NAT. */
+export const SAVE: Readonly<Record<Family, readonly string[]>> = { 4: ["iptables-save"], 6: ["ip6tables-save"] };
+
 /** Makes the live sets exist and reads the present rules: whatever fails here tells what the kernel lacks. */
 export async function probeKernel(run: RunCommand, closed: Plan): Promise<Kernel> {
   const [sets, saved4, saved6] = await Promise.allSettled([
     run(["ipset", "-exist", "restore"], renderEmptySets(closed)),
-    run(["iptables-save", "-t", "filter"]),
-    run(["ip6tables-save", "-t", "filter"]),
+    run(SAVE[4]),
+    run(SAVE[6]),
   ]);
   if (sets.status === "rejected" || saved4.status === "rejected") {
     const cause = sets.status === "rejected" ? sets.reason : saved4.status === "rejected" ? saved4.reason : undefined;
-    return fallBackToNft(run, cause);
+    return fallBackToNft(run, cause, closed);
   }
   const ipv6 = saved6.status === "fulfilled";
-  if (!ipv6) requireNoIpv6(saved6.reason);
+  if (!ipv6) requireNoIpv6(saved6.reason, "its tables cannot be programmed");
   return {
     backend: "ipset",
     ipv6,
     saved: { 4: saved4.value, 6: ipv6 ? saved6.value : "" },
+    redirected: [],
     warnings: ipv6 ? [] : ["IPv6 tables cannot be programmed; IPv6 is switched off in this box, so nothing passes there"],
   };
 }
 
 /** Says that nft serves as the backend, or names what the kernel lacks for either. */
-export async function fallBackToNft(run: RunCommand, cause: unknown): Promise<Kernel> {
+export async function fallBackToNft(run: RunCommand, cause: unknown, { redirect }: Pick<Plan, "redirect">): Promise<Kernel> {
   const reason = describe(cause);
   try {
-    await run(["nft", "-c", "-f", "-"], NFT_PROBE);
+    await run(["nft", "-c", "-f", "-"], redirect === undefined ? NFT_PROBE : `${NFT_PROBE}${NFT_NAT_PROBE}`);
   } catch (error) {
     throw new FirewallError(
       {
@@ -68,7 +74,7 @@ export async function fallBackToNft(run: RunCommand, cause: unknown): Promise<Ke
       { cause },
     );
   }
-  return { backend: "nft", ipv6: true, saved: { 4: "", 6: "" }, warnings: [`ipset cannot be used (${reason}); nftables sets do its job`] };
+  return { backend: "nft", ipv6: true, saved: { 4: "", 6: "" }, redirected: [], warnings: [`ipset cannot be used (${reason}); nftables sets do its job`] };
 }
 
 const NFT_PROBE = `table inet agentbox-probe {
@@ -86,6 +92,15 @@ const NFT_PROBE = `table inet agentbox-probe {
     ip daddr . meta l4proto . th dport @probe accept
     meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
+  }
+}
+`;
+
+const NFT_NAT_PROBE = `table inet agentbox-probe {
+  chain nat {
+    type nat hook output priority -101; policy accept;
+    meta nfproto ipv4 meta l4proto tcp th dport 80 redirect to :64980
+    meta nfproto ipv6 meta l4proto tcp th dport 80 redirect to :64980
   }
 }
 `;
@@ -116,13 +131,13 @@ export async function nameMissingFeatures(run: RunCommand): Promise<string[]> {
 }
 
 /** Throws unless IPv6 is off for every interface: a family without rules must have no packets. */
-function requireNoIpv6(cause: unknown): void {
+export function requireNoIpv6(cause: unknown, trouble: string): void {
   if (readIpv6Addresses().length === 0) return;
   throw new FirewallError(
     {
-      what: `IPv6 is on in this box, but its tables cannot be programmed (${describe(cause)})`,
+      what: `IPv6 is on in this box, but ${trouble} (${describe(cause)})`,
       expected: "ip6tables that works, or a box without IPv6",
-      fix: "load ip6_tables on the host, or use a network without IPv6",
+      fix: "load ip6_tables and ip6table_nat on the host, or use a network without IPv6",
     },
     { cause },
   );

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { dropPrivileges } from "../policy/privileges.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
-import { NODE_OPTIONS, PROGRAM_CACHE, PROGRAMS, RESOLVER_NODE_OPTIONS } from "./start-proxy.ts";
+import { NODE_OPTIONS, PROGRAM_CACHE, PROGRAMS, PROXY_NODE_OPTIONS, RESOLVER_NODE_OPTIONS } from "./start-proxy.ts";
 
 /** What the proxy says when it is called without options. */
 const USAGE = 64;
@@ -15,7 +15,7 @@ const USAGE = 64;
  */
 export function warmProgramCaches(): void {
   warm([...dropPrivileges(KEEPER_IDS), process.execPath, ...NODE_OPTIONS, `${PROGRAMS}/keeper.mjs`, "--warm-cache"], 0);
-  warm([...dropPrivileges(PROXY_IDS), process.execPath, ...RESOLVER_NODE_OPTIONS, `${PROGRAMS}/proxy.mjs`], USAGE);
+  for (const options of [RESOLVER_NODE_OPTIONS, PROXY_NODE_OPTIONS]) warm([...dropPrivileges(PROXY_IDS), process.execPath, ...options, `${PROGRAMS}/proxy.mjs`], USAGE);
 }
 
 function warm([file = "", ...args]: readonly string[], expected: number): void {

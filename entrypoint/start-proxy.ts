@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
-import { createSocket, type Socket as UdpSocket } from "node:dgram";
-import { once } from "node:events";
-import { createServer, type Server, Socket } from "node:net";
-import { DECISION_LOG_DIR, PROXY_SOCKET, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
-import { FirewallError } from "../policy/errors.ts";
+import { Socket } from "node:net";
+import { DECISION_LOG_DIR, PROXY_SOCKET } from "../policy/box-spec.ts";
+import type { NameWall } from "../policy/policy-document.ts";
+import { PROXY_SECRETS_FILE } from "../policy/proxy-secrets.ts";
 import { actAs } from "./act-as.ts";
+import { bindResolver, bindWeb, type Listener } from "./listeners.ts";
 import { dropPrivileges, type Ids } from "../policy/privileges.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
 
@@ -13,10 +13,10 @@ export const PROGRAMS = import.meta.dirname;
 export const PROGRAM_CACHE = `${PROGRAMS}/cache`;
 /** Options of Node for the programs of a box. */
 export const NODE_OPTIONS: readonly string[] = ["--disable-sigusr1"];
-/** Every box has a resolver of its own: a small heap that grows slowly costs it few percent of its speed. */
+/** Of a proxy that only resolves: a small heap that grows slowly costs it few percent of its speed. */
 export const RESOLVER_NODE_OPTIONS: readonly string[] = [...NODE_OPTIONS, "--max-semi-space-size=1", "--initial-heap-size=12", "--heap-growing-percent=30", "--v8-pool-size=1", "--expose-gc"];
-const DNS_PORT = 53;
-const NOT_HERE = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
+/** Of a proxy that carries the web as well: what lives as long as a connection shall not be moved to the old space at once. */
+export const PROXY_NODE_OPTIONS: readonly string[] = [...NODE_OPTIONS, "--max-semi-space-size=8", "--v8-pool-size=2", "--expose-gc"];
 
 // A shell that cannot fork ends, and the sockets with it: instead it becomes, without forking, a program that waits and
 // becomes the shell again. Of what every Debian has, only Perl can.
@@ -32,18 +32,22 @@ const RESTART_LOOP = [
 /** A process of the box's own that was started. `tell` hands the keeper what it waits for. */
 export type Started = { tell: (message: unknown) => void };
 
+/** The web that the proxy reads. `siteProxy` are the addresses of the proxy that all of it leaves through, if any. */
+export type Web = Pick<NameWall, "httpPort" | "socksPort"> & { siteProxy: readonly string[] };
+
 /**
  * Starts keeper and proxy in sessions of their own, so that init adopts them: neither is ever a child of the
- * agent. They run beside the other steps; the keeper waits for `tell`, the proxy for the keeper.
+ * agent. They run beside the other steps; the keeper waits for `tell`, the proxy for the keeper. Without `web` the
+ * proxy is the box's resolver and nothing else.
  *
- * Errors: FirewallError when port 53 of lo cannot be had.
+ * Errors: FirewallError when a port of lo cannot be had.
  */
-export async function startResolver(): Promise<Started> {
+export async function startResolver(web: Web | undefined): Promise<Started> {
   const keeper = startKeeper();
   // The kernel takes whoever makes a socket for its owner, and lets only the proxy's answer in the resolver's name.
-  const sockets = await actAs(PROXY_IDS, bindResolver);
+  const sockets = await actAs(PROXY_IDS, async () => [...(await bindResolver()), ...(web === undefined ? [] : await bindWeb(web))]);
   try {
-    startProxy(sockets);
+    startProxy(sockets, web);
   } finally {
     // The proxy's copies stay; from these nothing was read.
     for (const { close } of sockets) close();
@@ -75,12 +79,12 @@ function keepCapabilities({ uid, gid }: Ids): string[] {
   return ["/usr/bin/setpriv", "--reuid", String(uid), "--regid", String(gid), "--clear-groups", ...sets, "--no-new-privs", "--"];
 }
 
-type Listener = { option: "--udp4" | "--udp6" | "--tcp"; fd: number; close: () => void };
-
-function startProxy(sockets: readonly Listener[]): void {
+function startProxy(sockets: readonly Listener[], web: Web | undefined): void {
   const FIRST = 3;
-  const options = sockets.flatMap(({ option }, index) => [option, String(FIRST + index)]);
-  const program = [process.execPath, ...RESOLVER_NODE_OPTIONS, `${PROGRAMS}/proxy.mjs`, ...options, "--keeper", PROXY_SOCKET, "--log", DECISION_LOG_DIR];
+  const descriptors = sockets.flatMap(({ option }, index) => [option, String(FIRST + index)]);
+  const secrets = web === undefined ? [] : ["--secrets", `${DECISION_LOG_DIR}/${PROXY_SECRETS_FILE}`, ...web.siteProxy.flatMap((address) => ["--site-proxy", address])];
+  const options = [...descriptors, "--keeper", PROXY_SOCKET, "--log", DECISION_LOG_DIR, ...secrets];
+  const program = [process.execPath, ...(web === undefined ? RESOLVER_NODE_OPTIONS : PROXY_NODE_OPTIONS), `${PROGRAMS}/proxy.mjs`, ...options];
   const child = spawn("/usr/bin/setsid", ["--fork", ...dropPrivileges(PROXY_IDS), ...restartForever(program)], {
     cwd: "/",
     env: { NODE_COMPILE_CACHE: PROGRAM_CACHE },
@@ -95,63 +99,4 @@ function startProxy(sockets: readonly Listener[]): void {
  */
 export function restartForever(program: readonly string[]): string[] {
   return ["/bin/sh", "-c", RESTART_LOOP, RESTART_LOOP, ...program];
-}
-
-async function bindResolver(): Promise<Listener[]> {
-  const pairs = await Promise.all([bindPair(RESOLVER_ADDRESSES[4], "--udp4"), bindPair(RESOLVER_ADDRESSES[6], "--udp6").catch(skipMissing)]);
-  return pairs.flat();
-}
-
-async function bindPair(address: string, option: "--udp4" | "--udp6"): Promise<Listener[]> {
-  try {
-    return [await bindUdp(address, option), await bindTcp(address)];
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new FirewallError(
-      {
-        what: `the box's own resolver cannot have ${address} port ${DNS_PORT}: ${code}`,
-        expected: "a namespace whose ports below 1024 are free to all (net.ipv4.ip_unprivileged_port_start=0)",
-        fix: "start boxes with the agentbox command",
-      },
-      { cause: error },
-    );
-  }
-}
-
-/** Where IPv6 is off, lo has no IPv6 address, and no program can ask there. */
-function skipMissing(error: unknown): Listener[] {
-  const cause = error instanceof FirewallError ? error.cause : undefined;
-  if (cause instanceof Error && "code" in cause && NOT_HERE.includes(String(cause.code))) return [];
-  throw error;
-}
-
-async function bindUdp(address: string, option: "--udp4" | "--udp6"): Promise<Listener> {
-  const socket = createSocket({ type: option === "--udp4" ? "udp4" : "udp6", ipv6Only: option === "--udp6" });
-  socket.bind({ address, port: DNS_PORT, exclusive: true });
-  await once(socket, "listening");
-  return { option, fd: udpDescriptor(socket), close: () => void socket.close() };
-}
-
-async function bindTcp(address: string): Promise<Listener> {
-  const server = createServer();
-  server.listen({ host: address, port: DNS_PORT, exclusive: true });
-  await once(server, "listening");
-  return { option: "--tcp", fd: tcpDescriptor(server), close: () => void server.close() };
-}
-
-// Node has no public way to the descriptor of a socket; both places are looked at, and a missing one is an error.
-function tcpDescriptor(server: Server): number {
-  return readDescriptor(Reflect.get(server, "_handle"));
-}
-
-function udpDescriptor(socket: UdpSocket): number {
-  const state = Object.getOwnPropertySymbols(socket).find((symbol) => symbol.description === "state symbol");
-  const held: unknown = state === undefined ? undefined : Reflect.get(socket, state);
-  return readDescriptor(typeof held === "object" && held !== null ? Reflect.get(held, "handle") : undefined);
-}
-
-function readDescriptor(handle: unknown): number {
-  const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;
-  if (typeof fd !== "number" || fd < 0) throw new Error("this Node hides the descriptor of a socket");
-  return fd;
 }

@@ -2,6 +2,8 @@ import type { Family } from "../policy/address.ts";
 import { ENGINE_RESOLVER, type PublishedPort, RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import type { PolicyDocument } from "../policy/policy-document.ts";
 import { SPECIAL_RANGES } from "../policy/special-ranges.ts";
+import { allowListeners, guardSiteProxy, type NameWallInput, planRedirect, planWeb, planWebChain, refuseWithin } from "./plan-web.ts";
+import { refuse, refuseAloud } from "./refuse.ts";
 import { type Chain, FAMILIES, familyOf, IN_CHAIN, type Match, nameSets, OUT_CHAIN, type Plan, type Rule, type SetEntry } from "./rule.ts";
 
 /** What the rules are made from: canonical addresses only, names are resolved before. */
@@ -21,28 +23,35 @@ export type PlanInput = {
   ssh: PolicyDocument["ssh"];
   /** Report mode: what nothing allows is let through to public addresses, and logged. */
   report: boolean;
+  /** What leads the web to the proxy; undefined where addresses alone decide. */
+  nameWall: NameWallInput | undefined;
 };
 
 /** Makes the complete rule list of both families. Pure; the order of the rules is normative (docs/security.md). */
 export function planRules(input: PlanInput): Plan {
+  const { proxyUid, nameWall } = input;
   return {
     sets: planSets(input),
     chains: { 4: planChains(input, 4), 6: planChains(input, 6) },
+    redirect: nameWall && { 4: planRedirect(proxyUid, 4), 6: planRedirect(proxyUid, 6) },
   };
 }
 
+type SetInput = Pick<PlanInput, "literal" | "ssh"> & Partial<Pick<PlanInput, "nameWall">>;
+
 /** Makes the sets alone: what a live change of the policy replaces. */
-export function planSets(input: Pick<PlanInput, "literal" | "ssh">): Plan["sets"] {
+export function planSets(input: SetInput): Plan["sets"] {
   return FAMILIES.flatMap((family) => planSetsOf(input, family));
 }
 
-function planSetsOf(input: Pick<PlanInput, "literal" | "ssh">, family: Family): Plan["sets"] {
+function planSetsOf(input: SetInput, family: Family): Plan["sets"] {
   const names = nameSets(family);
   const ofFamily = input.literal.filter(({ range, port }) => familyOf(range) === family && (input.ssh !== "off" || port !== 22));
   return [
     { name: names.literal, family, entries: uniqueEntries(ofFamily) },
     { name: names.learned, family, entries: [] },
     { name: names.cut, family, entries: [] },
+    ...(input.nameWall === undefined ? [] : [{ name: names.direct, family, entries: [] }]),
   ];
 }
 
@@ -55,10 +64,12 @@ function planChains(input: PlanInput, family: Family): Chain[] {
   return [
     { name: OUT_CHAIN, hook: "OUTPUT", rules: planOutput(input, family) },
     { name: IN_CHAIN, hook: "INPUT", rules: planInput(input, family) },
+    ...(input.nameWall === undefined ? [] : [planWebChain(input.proxyUid, family)]),
   ];
 }
 
 function planOutput(input: PlanInput, family: Family): Rule[] {
+  const { nameWall, proxyUid } = input;
   const sets = nameSets(family);
   const upstreams = input.upstreams.filter((address) => familyOf(address) === family);
   return [
@@ -73,10 +84,13 @@ function planOutput(input: PlanInput, family: Family): Rule[] {
     ...guardEngineResolver(family),
     ...guardResolvers(input, family, upstreams),
     ...guardOwnResolver(input, family),
+    ...(nameWall === undefined ? [] : refuseWithin()),
     { why: "replies, and what was allowed when it began", match: { established: true }, verdict: "accept" },
     { why: "the box's own services", match: { outInterface: "lo" }, verdict: "accept" },
+    ...(nameWall === undefined ? [] : allowListeners(family)),
     // 133 router solicitation, 135 and 136 neighbour discovery (RFC 4890, section 4.4.1): no IPv6 without them.
     ...allowIcmpv6(family, [133, 135, 136]),
+    ...(nameWall === undefined ? [] : [...guardSiteProxy(nameWall, proxyUid, family), ...planWeb()]),
     ...planSsh(input, family),
     ...[sets.literal, sets.learned].map((set): Rule => ({ why: "allowed", match: { set }, verdict: "accept" })),
     ...(input.report ? reportTheRest(family) : []),
@@ -130,10 +144,6 @@ function guardOwnResolver({ proxyUid }: PlanInput, family: Family): Rule[] {
   const why = "an answer of the box's own resolver";
   const match: Match = { outInterface: "lo", source: RESOLVER_ADDRESSES[family], protocol: "udp", sourcePort: 53 };
   return [{ why, match: { ...match, uid: proxyUid }, verdict: "accept" }, ...refuseAloud(why, match)];
-}
-
-function refuseAloud(why: string, match: Match): Rule[] {
-  return [{ why, match, verdict: "log-refused" }, ...refuse(why, match)];
 }
 
 function planSsh({ ssh }: PlanInput, family: Family): Rule[] {
@@ -219,13 +229,4 @@ function refuseRoutingHeaders(family: Family): Rule[] {
 function allowIcmpv6(family: Family, types: readonly number[]): Rule[] {
   if (family === 4) return [];
   return types.map((icmpv6Type): Rule => ({ why: "IPv6 itself", match: { protocol: "icmpv6", icmpv6Type }, verdict: "accept" }));
-}
-
-/** TCP always by reset: a client that gets an ICMP error for a SYN waits a second for nothing. */
-function refuse(why: string, match: Match = {}): Rule[] {
-  if (match.protocol !== undefined) return [{ why, match, verdict: match.protocol === "tcp" ? "tcp-reset" : "reject" }];
-  return [
-    { why, match: { ...match, protocol: "tcp" }, verdict: "tcp-reset" },
-    { why, match, verdict: "reject" },
-  ];
 }

@@ -1,5 +1,5 @@
 import type { Family } from "../policy/address.ts";
-import { FAMILIES, type KernelSet, LOG_GROUP, LOG_LIMIT, LOG_PREFIX, type Match, nameSets, type Plan, type Rule } from "./rule.ts";
+import { type Chain, FAMILIES, type KernelSet, LOG_GROUP, LOG_LIMIT, LOG_PREFIX, type Match, nameSets, type Plan, REDIRECT_CHAIN, type Rule } from "./rule.ts";
 
 const TABLE = "inet agentbox";
 
@@ -13,24 +13,33 @@ export function renderNft(plan: Plan): string {
     `table ${TABLE} {`,
     ...plan.sets.flatMap(renderSet),
     "}",
-    // Takes the rules of an earlier run away, and neither chains nor sets.
+    // Takes the rules of an earlier run away, and neither chains nor sets: a chain without rules lets its packets go on.
     `flush table ${TABLE}`,
     `table ${TABLE} {`,
-    ...FAMILIES.flatMap((family) =>
-      plan.chains[family].flatMap(({ name, rules }) => [
-        `  chain ${name}-${family} {`,
-        ...rules.map((rule) => `    ${renderRule(rule, family)}`),
-        "  }",
-      ]),
-    ),
+    ...FAMILIES.flatMap((family) => [...withoutHooksFirst(plan.chains[family]), ...(plan.redirect === undefined ? [] : [plan.redirect[family]])].flatMap((chain) => renderChain(chain, family))),
     ...renderHook("output", plan.chains[4][0]?.name),
     ...renderHook("input", plan.chains[4][1]?.name),
     "  chain forward {",
     "    type filter hook forward priority filter; policy drop;",
     "  }",
+    ...(plan.redirect === undefined ? [] : renderNatHook()),
     "}",
     "",
   ].join("\n");
+}
+
+/** A jump names a chain that is there already. */
+function withoutHooksFirst(chains: readonly Chain[]): readonly Chain[] {
+  return [...chains.filter(({ hook }) => hook === undefined), ...chains.filter(({ hook }) => hook !== undefined)];
+}
+
+function renderChain(chain: Chain, family: Family): string[] {
+  return [`  chain ${chain.name}-${family} {`, ...renderChainRules(chain, family).map((text) => `    ${text}`), "  }"];
+}
+
+/** Renders the rules of one chain, one line each. */
+export function renderChainRules({ rules }: Chain, family: Family): string[] {
+  return rules.map((rule) => renderRule(rule, family));
 }
 
 /** Renders one line, a transaction of `nft`, that replaces the entries of the literal sets. */
@@ -54,12 +63,22 @@ function renderHook(hook: "output" | "input", chain: string | undefined): string
   ];
 }
 
+/** Ahead of everybody else's NAT, as position 1 is for iptables. */
+function renderNatHook(): string[] {
+  return [
+    "  chain nat-output {",
+    "    type nat hook output priority -101; policy accept;",
+    ...FAMILIES.map((family) => `    meta nfproto ipv${family} jump ${REDIRECT_CHAIN}-${family}`),
+    "  }",
+  ];
+}
+
 function renderSet({ name, family }: KernelSet): string[] {
   return [`  set ${name} {`, `    type ipv${family}_addr . inet_proto . inet_service`, "    flags interval,timeout", "  }"];
 }
 
 function renderRule({ match, verdict }: Rule, family: Family): string {
-  return [...renderMatch(match, family), renderVerdict(verdict)].join(" ");
+  return [...renderMatch(match, family), renderVerdict(verdict, family)].join(" ");
 }
 
 function renderMatch(match: Match, family: Family): string[] {
@@ -73,6 +92,7 @@ function renderMatch(match: Match, family: Family): string[] {
   else if (match.protocol !== undefined) words.push("meta", "l4proto", match.protocol);
   if (match.port !== undefined) words.push("th", "dport", String(match.port));
   if (match.sourcePort !== undefined) words.push("th", "sport", String(match.sourcePort));
+  if (match.begins) words.push("tcp", "flags", "&", "(fin | syn | rst | ack)", "==", "syn");
   if (match.foreignSource) words.push("fib", "saddr", "type", "!=", "local");
   if (match.routingHeader) words.push("exthdr", "rt", "exists");
   if (match.uid !== undefined) words.push("meta", "skuid", String(match.uid));
@@ -83,13 +103,15 @@ function renderMatch(match: Match, family: Family): string[] {
   return words;
 }
 
-function renderVerdict(verdict: Rule["verdict"]): string {
+function renderVerdict(verdict: Rule["verdict"], family: Family): string {
+  if (typeof verdict === "object") return "jump" in verdict ? `jump ${verdict.jump}-${family}` : `redirect to :${verdict.redirect}`;
   switch (verdict) {
     case "log-refused":
     case "log-report":
       return `limit rate ${LOG_LIMIT.perSecond}/second burst ${LOG_LIMIT.burst} packets log prefix "${LOG_PREFIX[verdict]}" group ${LOG_GROUP}`;
     case "accept":
     case "drop":
+    case "return":
       return verdict;
     case "tcp-reset":
       return "reject with tcp reset";

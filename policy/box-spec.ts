@@ -33,6 +33,12 @@ export const POLICY_TEXT_PATH = "/run/agentbox/policy.md";
 /** Where the box's own resolver listens, on UDP and TCP port 53. */
 export const RESOLVER_ADDRESSES = { 4: "127.0.0.1", 6: "::1" } as const;
 
+/** Where the proxy of the name wall listens. */
+export const LISTENER_ADDRESSES = RESOLVER_ADDRESSES;
+
+/** The ports to which connections to 80 and 443 are led: a listener for plain HTTP, and one for TLS. */
+export const TRANSPARENT_PORTS = { plain: 64_980, tls: 64_443 } as const;
+
 /** Docker's embedded resolver on user-defined networks. */
 export const ENGINE_RESOLVER = "127.0.0.11";
 
@@ -74,6 +80,8 @@ export const boxSpecSchema = z.strictObject({
     /** The resolvers that the box's own one asks, found by the command line. */
     upstreams: z.array(z.string()),
   }),
+  /** Addresses of the site's proxy that the policy names (`nameWall.upstream`), found by the command line. */
+  siteProxy: z.array(z.ipv4().or(z.ipv6())).optional(),
   /** Ports that the engine publishes on the host. */
   published: z.array(publishedPort),
   /** The host's addresses on the box's own network; published ports are reached from there. */

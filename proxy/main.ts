@@ -1,13 +1,16 @@
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { KnownError, UsageError } from "../policy/errors.ts";
+import { ConfigError, KnownError, UsageError } from "../policy/errors.ts";
+import { parseProxySecrets, type ProxySecrets } from "../policy/proxy-secrets.ts";
 import { collectWhenIdle } from "./idle-collection.ts";
 import { type ProxyOptions, startProxy } from "./proxy.ts";
 
 const DNS_PORT = 53;
 
 /**
- * The resolver of a box: `--udp4 FD --udp6 FD --tcp FD (repeated) --keeper SOCKET --log DIR`. It ends with
- * the keeper's connection, and whoever started it starts it again: the sockets stay open meanwhile.
+ * The resolver of a box, `--udp4 FD --udp6 FD --tcp FD --keeper SOCKET --log DIR`, and where names are judged its proxy
+ * too, `--http FD --socks FD --web FD --tls FD --secrets FILE --site-proxy ADDRESS`; descriptors and addresses may be
+ * repeated. It ends with the keeper's connection, and whoever started it starts it again: the sockets stay open meanwhile.
  */
 async function main(argv: readonly string[]): Promise<void> {
   try {
@@ -22,14 +25,30 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-function readOptions(argv: readonly string[]): Pick<ProxyOptions, "datagrams" | "streams" | "keeperSocket" | "logDir"> {
-  const number = { type: "string", multiple: true, default: [] as string[] } as const;
-  const options = { udp4: number, udp6: number, tcp: number, keeper: { type: "string" }, log: { type: "string" } } as const;
-  const { values } = parseArgs({ args: [...argv], options });
-  const { keeper, log } = values;
+const MANY = { type: "string", multiple: true, default: [] as string[] } as const;
+const ONE = { type: "string" } as const;
+const OPTIONS = { udp4: MANY, udp6: MANY, tcp: MANY, keeper: ONE, log: ONE, http: MANY, socks: MANY, web: MANY, tls: MANY, secrets: ONE, "site-proxy": MANY } as const;
+
+function readOptions(argv: readonly string[]): Pick<ProxyOptions, "datagrams" | "streams" | "keeperSocket" | "logDir" | "web"> {
+  const { values } = parseArgs({ args: [...argv], options: OPTIONS });
+  const { keeper, log, secrets, "site-proxy": siteProxy } = values;
   if (keeper === undefined || log === undefined) throw new UsageError({ what: "an option is missing", expected: "--keeper SOCKET and --log DIR" });
   const datagrams = [...values.udp4.map((text) => ({ fd: readDescriptor(text), family: 4 as const })), ...values.udp6.map((text) => ({ fd: readDescriptor(text), family: 6 as const }))];
-  return { datagrams, streams: values.tcp.map((text) => ({ fd: readDescriptor(text) })), keeperSocket: keeper, logDir: log };
+  const web = { http: values.http.map(readDescriptor), socks: values.socks.map(readDescriptor), plain: values.web.map(readDescriptor), tls: values.tls.map(readDescriptor) };
+  if (secrets === undefined && Object.values(web).some((descriptors) => descriptors.length > 0)) throw new UsageError({ what: "an option is missing", expected: "--secrets FILE beside the sockets of the web" });
+  return {
+    datagrams,
+    streams: values.tcp.map((text) => ({ fd: readDescriptor(text) })),
+    keeperSocket: keeper,
+    logDir: log,
+    web: secrets === undefined ? undefined : { ...web, siteProxy, secrets: readSecrets(secrets) },
+  };
+}
+
+function readSecrets(file: string): ProxySecrets {
+  const secrets = parseProxySecrets(readFileSync(file, "utf8"));
+  if (secrets === undefined) throw new ConfigError({ place: { file }, what: "this file is not what the command line writes", fix: "start the box again" });
+  return secrets;
 }
 
 function readDescriptor(text: string): number {

@@ -1,4 +1,5 @@
 import { KnownError } from "../policy/errors.ts";
+import type { ProxySecrets } from "../policy/proxy-secrets.ts";
 import { AnswerCache } from "./dns/answer-cache.ts";
 import { serveDatagrams } from "./dns/datagram-listener.ts";
 import { DecisionLog } from "./log/decision-log.ts";
@@ -12,10 +13,25 @@ import { Resolver } from "./dns/resolver.ts";
 import { serveStreams } from "./dns/stream-listener.ts";
 import { UpstreamPool } from "./dns/upstream-pool.ts";
 
+/** What carries the web where names are judged: inherited sockets that listen, and what only this process may know. */
+export type WebOptions = {
+  /** For programs that were told of a proxy. */
+  http: readonly number[];
+  socks: readonly number[];
+  /** To which connections to 80 and 443 are led. */
+  plain: readonly number[];
+  tls: readonly number[];
+  /** Where the site's proxy of the policy is: the kernel lets this process reach these addresses and no others. */
+  siteProxy: readonly string[];
+  secrets: ProxySecrets;
+};
+
 export type ProxyOptions = {
   /** Inherited sockets: bound for UDP, listening for TCP. */
   datagrams: readonly { fd: number; family: 4 | 6 }[];
   streams: readonly { fd: number }[];
+  /** Undefined where addresses alone decide. */
+  web: WebOptions | undefined;
   keeperSocket: string;
   logDir: string;
   /** Where upstream resolvers listen; 53 but in tests. */

@@ -1,6 +1,6 @@
 import { planRules } from "../../firewall/plan.ts";
 import { renderEmptySets, renderLiteralSets } from "../../firewall/render-ipset.ts";
-import { renderIptables } from "../../firewall/render-iptables.ts";
+import { renderIptables, renderIptablesNat } from "../../firewall/render-iptables.ts";
 import { openRanges } from "../../policy/open-ports.ts";
 import { PROXY_IDS } from "../../policy/reserved-ids.ts";
 import type { PlannedBox } from "../session/plan-box.ts";
@@ -24,11 +24,18 @@ export function renderKernelText({ planned, upstreams }: { planned: PlannedBox; 
     subnets,
     ssh: policy?.ssh ?? "listed",
     report: policy?.report ?? false,
+    nameWall: network.mode === "none" || policy?.enforcement !== "name" ? undefined : { siteProxy: [] },
   });
   return [
     { title: "Sets, for ipset -exist restore", text: renderEmptySets(plan) },
     { title: "Addresses that were written, for ipset -exist restore", text: renderLiteralSets(plan) },
     { title: "Rules, for iptables-restore --noflush", text: renderIptables(plan, 4, "") },
     { title: "Rules, for ip6tables-restore --noflush", text: renderIptables(plan, 6, "") },
+    ...(plan.redirect === undefined
+      ? []
+      : [
+          { title: "NAT, for iptables-restore --noflush", text: renderIptablesNat(plan, 4, "") },
+          { title: "NAT, for ip6tables-restore --noflush", text: renderIptablesNat(plan, 6, "") },
+        ]),
   ];
 }

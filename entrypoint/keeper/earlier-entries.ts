@@ -1,14 +1,22 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { FAMILIES, nameSets } from "../../firewall/rule.ts";
+import type { Opening } from "./learned-table.ts";
 
 const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
-/** Reads what the learned sets of the kernel hold. */
-export async function readEarlierEntries(backend: "ipset" | "nft"): Promise<{ range: string; port: number }[]> {
-  const texts = await Promise.all(FAMILIES.map((family) => list(backend, nameSets(family).learned)));
-  return texts.flatMap((text) => [...text.matchAll(backend === "ipset" ? IPSET_ENTRY : NFT_ENTRY)].map(([, range = "", port]) => ({ range, port: Number(port) })));
+type Entry = Pick<Opening, "set" | "port"> & { range: string };
+
+/** Reads what these learned sets of the kernel hold. */
+export async function readEarlierEntries(backend: "ipset" | "nft", sets: readonly Opening["set"][]): Promise<Entry[]> {
+  const wanted = sets.flatMap((set) => FAMILIES.map((family) => ({ set, name: nameSets(family)[set] })));
+  const found = await Promise.all(wanted.map(async ({ set, name }) => parseEntries(backend, await list(backend, name)).map((entry) => ({ ...entry, set }))));
+  return found.flat();
+}
+
+function parseEntries(backend: "ipset" | "nft", text: string): Omit<Entry, "set">[] {
+  return [...text.matchAll(backend === "ipset" ? IPSET_ENTRY : NFT_ENTRY)].map(([, range = "", port]) => ({ range, port: Number(port) }));
 }
 
 const IPSET_ENTRY = /^add \S+ (\S+),tcp:(\d+)/gm;

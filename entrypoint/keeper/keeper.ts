@@ -48,7 +48,7 @@ export class Keeper {
     this.start = start;
     this.held = held;
     this.version = held.version;
-    this.kernel = new KernelPolicy({ backend: start.backend, hosts: new Map(Object.entries(start.hosts)), onFull: (detail) => this.tell("set-full", detail) });
+    this.kernel = new KernelPolicy({ backend: start.backend, enforcement: start.document.enforcement, hosts: new Map(Object.entries(start.hosts)), onFull: (detail) => this.tell("set-full", detail) });
     this.proxy = new ProxyLink({
       current: () => this.describe(this.offered ?? this.held),
       answer: (question) => this.answer(question),

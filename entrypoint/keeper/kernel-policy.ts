@@ -4,7 +4,7 @@ import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { decide } from "../../policy/decide.ts";
 import { CutTable, type Target, targetOf } from "./cut-table.ts";
 import { type KernelSets, openKernelSets, type SetChange } from "./kernel-sets.ts";
-import { keyOf, LearnedTable, type Lease, lifeOf, type Opening, portsFor } from "./learned-table.ts";
+import { keyOf, LearnedTable, type Lease, lifeOf, type Opening, openingsFor, portsFor } from "./learned-table.ts";
 import { collectLiterals, type KnownNames } from "./openings.ts";
 import { readEarlierEntries } from "./earlier-entries.ts";
 
@@ -17,6 +17,8 @@ const MIN_SWEEP = 10_000;
 
 export type KernelPolicyInput = {
   backend: "ipset" | "nft";
+  /** The same as long as the box runs. */
+  enforcement: BoxPolicy["enforcement"];
   hosts: KnownNames;
   /** Told when the kernel takes no more entries. */
   onFull: (detail: string) => void;
@@ -32,7 +34,7 @@ export class KernelPolicy {
   private readonly cuts = new CutTable();
   private readonly pins = new Map<string, readonly string[]>();
   private pinCount = 0;
-  /** The elements of the learned set, by `ADDRESS PORT`. */
+  /** The elements of the learned sets, by `keyOf`. */
   private open = new Map<string, Opening>();
   private sweepAt = MIN_SWEEP;
   /** What the kernel may hold although it could not say so, until its program is back. */
@@ -65,11 +67,11 @@ export class KernelPolicy {
     for (const { address: text, ttl } of learned) {
       const address = parseAddress(text);
       if (!address.ok) return [address.complaint.what];
-      const ports = portsFor(box, allowed.host, address.value);
-      if (ports.length === 0) return [`${allowed.host} may not lead to ${address.value.text}`];
-      const until = now + lifeOf(ttl) * 1000;
-      leases.push({ address: address.value, until });
-      openings.push(...ports.map((port) => ({ address: address.value, port, until })));
+      const lease = { address: address.value, until: now + lifeOf(ttl) * 1000 };
+      const opened = openingsFor(box, allowed.host, lease);
+      if (opened.length === 0) return [`${allowed.host} may not lead to ${address.value.text}`];
+      leases.push(lease);
+      openings.push(...opened);
     }
     const errors = await this.openAll(openings, now);
     if (errors.length === 0) this.table.learn(allowed.host, leases);
@@ -132,8 +134,8 @@ export class KernelPolicy {
 
   /** Closes what an earlier run of the entrypoint in this namespace had learned and this one has not. */
   async forgetEarlierRuns(): Promise<string[]> {
-    const earlier = await readEarlierEntries(this.input.backend);
-    return this.sets.change(earlier.filter(({ range, port }) => !this.open.has(keyOf(range, port))).map((entry) => ({ ...entry, op: "delete", set: "learned" })));
+    const earlier = await readEarlierEntries(this.input.backend, this.input.enforcement === "name" ? ["learned", "direct"] : ["learned"]);
+    return this.sets.change(earlier.filter(({ set, range, port }) => !this.open.has(keyOf(range, port, set))).map((entry) => ({ ...entry, op: "delete" })));
   }
 
   namesOf(address: string): string[] {
@@ -161,7 +163,7 @@ export class KernelPolicy {
 
   private async openAll(openings: readonly Opening[], now: number): Promise<string[]> {
     // A life that ends a second later is not worth a word to the kernel.
-    const longer = openings.filter(({ address, port, until }) => (this.open.get(keyOf(address.text, port))?.until ?? 0) < until - 1000);
+    const longer = openings.filter((opening) => (this.open.get(keyOfOpening(opening))?.until ?? 0) < opening.until - 1000);
     const released = this.cuts.size === 0 ? [] : this.cuts.release(openings.map(toTarget));
     const errors = await this.sets.change([...longer.map((opening) => renderAdd(opening, now)), ...released]);
     if (errors.length > 0) {
@@ -173,7 +175,7 @@ export class KernelPolicy {
       return errors;
     }
     this.trouble = undefined;
-    for (const opening of longer) this.open.set(keyOf(opening.address.text, opening.port), opening);
+    for (const opening of longer) this.open.set(keyOfOpening(opening), opening);
     if (this.open.size > this.sweepAt) {
       this.open = new Map([...this.open].filter(([, { until }]) => until > now));
       this.sweepAt = Math.max(MIN_SWEEP, 2 * this.open.size);
@@ -183,7 +185,7 @@ export class KernelPolicy {
 
   /** Closes what was opened of an answer that could not be opened whole: no policy to come would know of it. */
   private async takeBack(openings: readonly Opening[]): Promise<void> {
-    const isOpen = ({ address, port }: Opening): boolean => this.open.has(keyOf(address.text, port));
+    const isOpen = (opening: Opening): boolean => this.open.has(keyOfOpening(opening));
     const unknown = openings.filter((opening) => !isOpen(opening));
     const errors = await this.sets.change(unknown.map(renderDelete));
     if (errors.length > 0) this.doubtful = [...this.doubtful, ...unknown];
@@ -210,12 +212,16 @@ export class KernelPolicy {
   }
 }
 
-function renderDelete({ address, port }: Opening): SetChange {
-  return { op: "delete", set: "learned", range: address.text, port };
+function keyOfOpening({ address, port, set }: Opening): string {
+  return keyOf(address.text, port, set);
 }
 
-function renderAdd({ address, port, until }: Opening, now: number): SetChange {
-  return { op: "add", set: "learned", range: address.text, port, lifeS: Math.max(1, Math.ceil((until - now) / 1000)) };
+function renderDelete({ set, address, port }: Opening): SetChange {
+  return { op: "delete", set, range: address.text, port };
+}
+
+function renderAdd({ set, address, port, until }: Opening, now: number): SetChange {
+  return { op: "add", set, range: address.text, port, lifeS: Math.max(1, Math.ceil((until - now) / 1000)) };
 }
 
 function toTarget({ address, port }: Opening): Target {

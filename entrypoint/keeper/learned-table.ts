@@ -2,13 +2,13 @@ import type { Address } from "../../policy/address.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Host } from "../../policy/host-name.ts";
-import { openPorts } from "../../policy/open-ports.ts";
+import { isOpaque, openPorts } from "../../policy/open-ports.ts";
 
 /** An address of a name and the moment at which its life in the kernel ends (ms of the keeper's own clock). */
 export type Lease = { address: Address; until: number };
 
-/** One element of the learned set. */
-export type Opening = { address: Address; port: number; until: number };
+/** One element of a learned set; `direct` holds those beside that the name wall leaves alone. */
+export type Opening = { set: "learned" | "direct"; address: Address; port: number; until: number };
 
 const MIN_TTL_S = 60;
 const GRACE_S = 30;
@@ -25,6 +25,14 @@ export function lifeOf(ttlS: number): number {
 export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, address: Address): number[] {
   const host: Host = { kind: "name", name };
   return openPorts(policy, host).filter((port) => decide(policy, { host, port, address }).action === "allow");
+}
+
+/** The elements that a name's address makes: on ports that tell no name, it is not the name wall's to judge. */
+export function openingsFor(box: Pick<BoxPolicy, "policy" | "enforcement">, name: string, { address, until }: Lease): Opening[] {
+  return portsFor(box, name, address).flatMap((port): Opening[] => {
+    const opening = { set: "learned" as const, address, port, until };
+    return box.enforcement === "name" && isOpaque(box.policy, { kind: "name", name }, port) ? [opening, { ...opening, set: "direct" }] : [opening];
+  });
 }
 
 /**
@@ -69,15 +77,15 @@ export class LearnedTable {
     return { names, addresses: addresses.size };
   }
 
-  /** Everything that the policy allows of what was learned, by `ADDRESS PORT`; each with the longest life of its names, over or not. */
-  openings(policy: Pick<BoxPolicy, "policy">): Map<string, Opening> {
+  /** Everything that the policy allows of what was learned, by `keyOf`; each with the longest life of its names, over or not. */
+  openings(policy: Pick<BoxPolicy, "policy" | "enforcement">): Map<string, Opening> {
     const openings = new Map<string, Opening>();
     for (const [name, leases] of this.names) {
-      for (const { address, until } of leases.values()) {
-        for (const port of portsFor(policy, name, address)) {
-          const key = keyOf(address.text, port);
+      for (const lease of leases.values()) {
+        for (const opening of openingsFor(policy, name, lease)) {
+          const key = keyOf(opening.address.text, opening.port, opening.set);
           const before = openings.get(key);
-          if (before === undefined || before.until < until) openings.set(key, { address, port, until });
+          if (before === undefined || before.until < opening.until) openings.set(key, opening);
         }
       }
     }
@@ -98,6 +106,7 @@ export class LearnedTable {
   }
 }
 
-export function keyOf(address: string, port: number): string {
-  return `${address} ${port}`;
+/** One key for each element of the learned sets. */
+export function keyOf(address: string, port: number, set: Opening["set"] = "learned"): string {
+  return set === "learned" ? `${address} ${port}` : `${address} ${port} ${set}`;
 }

@@ -19,11 +19,30 @@ export async function buildPolicy(document: PolicyDocument, lists: ListTexts, ve
   }
 }
 
-/** What of a running box no new policy changes: the rules themselves were made at the start. */
+/**
+ * What of a running box no new policy changes: its rules, sockets and environment were made at the start. What the
+ * proxy alone knows (methods, passthrough, sizes) may change.
+ */
 export function refuseFixed(present: PolicyDocument, next: PolicyDocument): Complaint[] {
-  return (["ssh", "report"] as const)
-    .filter((key) => present[key] !== next[key])
-    .map((key) => ({ what: `network.${key} cannot change while the box runs`, expected: `${key} = ${String(present[key])}, as at its start`, fix: "start the box again" }));
+  const [before, after] = [describeFixed(present), describeFixed(next)];
+  return Object.entries(before).flatMap(([name, value]) => {
+    if (after[name] === value) return [];
+    return [{ what: `${name} cannot change while the box runs`, expected: `${name} = ${value}, as at its start`, fix: "start the box again" }];
+  });
+}
+
+/** The keys as their owner writes them, each with its value. */
+function describeFixed({ ssh, report, enforcement, nameWall: { intercept, httpPort, socksPort, upstream } }: PolicyDocument): Record<string, string> {
+  const always = { "network.ssh": ssh, "network.report": String(report), "network.enforcement": enforcement };
+  // Of a wall that is not there nothing depends.
+  if (enforcement !== "name") return always;
+  return {
+    ...always,
+    "network_proxy.mitm.enabled": String(intercept),
+    "network_proxy.proxy_url": String(httpPort),
+    "network_proxy.socks_url": String(socksPort),
+    "network_proxy.upstream_proxy": upstream === null ? "none" : `${upstream.tls ? "https" : "http"}://${upstream.host}:${upstream.port}`,
+  };
 }
 
 /** The rules that the second policy has beyond the first, and those that it lacks, as a user reads them. */

@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { KeeperStatus } from "../../../policy/keeper-message.ts";
-import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
+import type { PolicyDocument } from "../../../policy/policy-document.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../../../policy/reserved-ids.ts";
 import { CONTROL_SOCKET, PROXY_SOCKET } from "../../../policy/box-spec.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { type HeldBox, holdBox } from "./held-box.ts";
-import { readDecisions } from "./netns-box.ts";
+import { ADDRESS_WALL, readDecisions } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // What the keeper of a running box meets: its program killed, sets without room, a proxy that floods it, requests that are none.
 
 const LIST = { allowed: ["github.com", "*.wild.lab-names.example"], critical: ["github.com"] };
-const EMPTY = emptyDocument({ name: "shell", hosts: [], critical: null });
+const EMPTY = ADDRESS_WALL;
 const NFT = { ipset: "#!/bin/sh\necho 'ipset: Cannot open session to kernel.' >&2\nexit 1\n" };
 const PYTHON = "/usr/bin/python3";
 const OPENED = "tcp:140.82.112.3:443";

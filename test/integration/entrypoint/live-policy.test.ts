@@ -1,15 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { KEEPER_DIR, PROXY_SOCKET } from "../../../policy/box-spec.ts";
-import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
+import type { PolicyDocument } from "../../../policy/policy-document.ts";
 import { PROXY_IDS } from "../../../policy/reserved-ids.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { type HeldBox, holdBox } from "./held-box.ts";
+import { ADDRESS_WALL } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // Cases 29 and 30, the expiry of a word, and what a taken-over proxy gains: in a running box, by its keeper.
 
 const LIST = { allowed: ["github.com"], critical: ["github.com"] };
-const EMPTY = emptyDocument({ name: "shell", hosts: [], critical: null });
+const EMPTY = ADDRESS_WALL;
 
 function allow(...texts: string[]): PolicyDocument {
   return { ...EMPTY, sources: [{ label: "policy allow", surface: "list", words: texts.map((text) => ({ text })) }] };

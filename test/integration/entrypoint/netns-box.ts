@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
 import { type BoxSpec, KEEPER_DIR } from "../../../policy/box-spec.ts";
 import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../../policy/decision-record.ts";
-import { emptyDocument } from "../../../policy/policy-document.ts";
+import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
 import type { Ids } from "../../../policy/privileges.ts";
+import { PROXY_SECRETS_FILE, type ProxySecrets } from "../../../policy/proxy-secrets.ts";
 import { KEEPER_IDS } from "../../../policy/reserved-ids.ts";
 import type { LabBox, NamespaceLab } from "../../lab/namespace.ts";
 
@@ -36,15 +37,40 @@ export type BoxOptions = {
   /** The AGENTBOX_FIREWALL of the container; "1" where left out. */
   firewall?: string;
   capabilities?: string;
+  /** Has the proxy's sockets of the web answered by a stand-in, in the proxy's own process: each says which of them it is. */
+  standIn?: boolean;
   /** Who the container starts as, where not root: the agent's container of a sidecar. */
   ids?: Ids;
   /** Called with each event as it comes. */
   onEvent?: (event: BootEvent, kill: (signal: NodeJS.Signals) => void) => void;
 };
 
+/** Names decide in this one; what carries the web is tried in tests of its own. */
+export const NAME_WALL: PolicyDocument = { ...emptyDocument({ name: "shell", hosts: [], critical: null }), enforcement: "name" };
+/** Addresses alone decide: what a test of rules, resolver and keeper takes unless it says otherwise. */
+export const ADDRESS_WALL: PolicyDocument = { ...NAME_WALL, enforcement: "address" };
+
+const NO_SECRETS: ProxySecrets = { version: 1, authority: null, upstream: null };
+
 const ROOT = join(import.meta.dirname, "../../..");
 const ENTRYPOINT = join(ROOT, "build/entrypoint.mjs");
+const PROXY = join(ROOT, "build/proxy.mjs");
 const CAPABILITIES = "+kill,+setgid,+setuid,+setpcap,+net_admin,+net_raw";
+
+/** Takes the sockets of the web from the argv, says on each connection which socket took it, and is the real proxy otherwise. */
+const STAND_IN = `
+import { createServer } from "node:net";
+process.on("SIGALRM", () => undefined);
+const rest = [];
+for (let at = 2; at < process.argv.length; at += 2) {
+  const [option, value] = process.argv.slice(at, at + 2);
+  if (["--secrets", "--site-proxy"].includes(option)) continue;
+  if (!["--http", "--socks", "--web", "--tls"].includes(option)) rest.push(option, value);
+  else createServer((socket) => socket.on("error", () => undefined).end("proxy" + option)).listen({ fd: Number(value) });
+}
+process.argv.splice(2, Infinity, ...rest);
+await import("/run/proxy.mjs");
+`;
 
 // The paths of the image, put over the host's in a mount namespace of the box's own.
 const MOUNTS = `
@@ -72,9 +98,14 @@ if [ -d "$1/replace" ]; then
   cp --remove-destination "$1"/replace/* /run/sbin
   mount --bind /run/sbin /usr/sbin
 fi
+if [ -f "$1/proxy.mjs" ]; then
+  touch /run/proxy.mjs
+  mount --bind "$4" /run/proxy.mjs
+  mount --bind "$1/proxy.mjs" "$4"
+fi
 capabilities=$2
 ids=$3
-shift 3
+shift 4
 exec tini -- setpriv $ids --bounding-set="-all,$capabilities" --inh-caps=-all --ambient-caps=-all --no-new-privs -- "$@"
 `;
 
@@ -111,6 +142,8 @@ function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
     mkdirSync(join(dir, "replace"), { recursive: true });
     writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
+  writeFileSync(join(dir, "log", PROXY_SECRETS_FILE), JSON.stringify(NO_SECRETS));
+  if (options.standIn === true) writeFileSync(join(dir, "proxy.mjs"), STAND_IN);
   const text = options.specText === undefined ? JSON.stringify(makeSpec(lab, options)) : options.specText;
   if (text !== null) writeFileSync(join(dir, "run/box.json"), text, { mode: 0o644 });
 }
@@ -134,7 +167,7 @@ function makeSpec({ dns }: Pick<NamespaceLab, "dns">, { spec, command = ["true"]
     firewall: true,
     mode: "allowlist",
     role: "box",
-    policy: emptyDocument({ name: "shell", hosts: [], critical: null }),
+    policy: ADDRESS_WALL,
     user: { uid: 1000, gid: 1000, home: "/nonexistent" },
     admin: false,
     command: [...command],
@@ -163,6 +196,7 @@ function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewal
     dir,
     options.capabilities ?? CAPABILITIES,
     options.ids === undefined ? "" : `--reuid=${options.ids.uid} --regid=${options.ids.gid} --clear-groups`,
+    PROXY,
     process.execPath,
     ENTRYPOINT,
   ]);

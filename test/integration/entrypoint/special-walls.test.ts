@@ -1,15 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { emptyDocument } from "../../../policy/policy-document.ts";
 import { PROXY_IDS } from "../../../policy/reserved-ids.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { type HeldBox, holdBox } from "./held-box.ts";
-import { readDecisions } from "./netns-box.ts";
+import { ADDRESS_WALL, readDecisions } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // What is not the same in every box: private names, report mode, the engine's resolver, questions on their way.
 
 const LIST = { allowed: ["github.com", "chain.lab-names.example"], critical: ["github.com"] };
-const EMPTY = emptyDocument({ name: "shell", hosts: [], critical: null });
+const EMPTY = ADDRESS_WALL;
 const PYTHON = "/usr/bin/python3";
 const ROOT = { uid: 0, gid: 0 };
 const PRIVATE = "private.lab-names.example";

@@ -17,6 +17,7 @@ const INPUT: PlanInput = {
   subnets: ["172.17.0.2/16", "fd00::2/64"],
   ssh: "listed",
   report: false,
+  nameWall: undefined,
 };
 
 const NFLOG = "-m limit --limit 50/sec --limit-burst 200 -j NFLOG --nflog-prefix agentbox-refused --nflog-group 5";
