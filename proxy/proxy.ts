@@ -45,7 +45,7 @@ const MAX_TIMER_MS = 2_147_483_647;
 
 /** Starts the resolver: listens, joins the keeper, and serves as soon as the first policy is built. Until then every answer is SERVFAIL. */
 export async function startProxy(options: ProxyOptions): Promise<void> {
-  const log = new DecisionLog(new LogFile(options.logDir), () => tellHealth());
+  const log = new DecisionLog(new LogFile(options.logDir), { onHealth: () => tellHealth() });
   const pool = new UpstreamPool(options.upstreamPort, ({ event, detail }) => {
     log.write({ kind: "event", event, detail, added: [], removed: [] });
     tellHealth();
