@@ -17,7 +17,9 @@ export type SimpleCommand = {
 export type ScriptContent = { commands: readonly SimpleCommand[]; files: readonly string[] };
 
 /** More is no command line that anybody typed. */
-const MAX_SCRIPT = 256 * 1024;
+const MAX_SCRIPT = 64 * 1024;
+/** Substitutions are parsed when somebody looks into them: thousands in one another would take the stack, and each level reads the rest again. */
+const MAX_NESTING = 200;
 
 /** Makes a command of words that no shell has to read. */
 export function commandOf(words: readonly string[], variables: ReadonlyMap<string, string> = new Map()): SimpleCommand {
@@ -27,18 +29,25 @@ export function commandOf(words: readonly string[], variables: ReadonlyMap<strin
 /**
  * Lists every simple command of a text in the language of bash, those in pipes, conditions, loops, functions and
  * substitutions included, in the order of the text. Nothing is run or expanded. What is no correct script gives what could
- * be understood of it, and a text over 256 Ki characters nothing.
+ * be understood of it, and a text over 64 Ki characters nothing.
  */
 export function readScript(text: string): ScriptContent {
   const found: { commands: SimpleCommand[]; files: string[] } = { commands: [], files: [] };
   if (text.length > MAX_SCRIPT) return found;
-  const visit = (node: SyntaxNode): void => {
+  const open: { node: SyntaxNode; depth: number }[] = [{ node: parse(text), depth: 0 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, depth } = next;
     if (node.type === "Command") found.commands.push(readCommand(node));
     if (node.type === "Redirect" && node.target !== undefined) found.files.push(readWord(node.target));
-    forEachChild(node, visit);
-  };
-  visit(parse(text));
+    if (depth < MAX_NESTING) for (const child of listChildren(node).toReversed()) open.push({ node: child, depth: depth + 1 });
+  }
   return found;
+}
+
+function listChildren(node: SyntaxNode): SyntaxNode[] {
+  const children: SyntaxNode[] = [];
+  forEachChild(node, (child) => void children.push(child));
+  return children;
 }
 
 function readCommand({ name, args, prefix, redirects }: Command): SimpleCommand {

@@ -74,7 +74,7 @@ function one(words: readonly string[], { variables, input }: SimpleCommand): Wra
 
 /** The script of `-c`, which may stand in a bundle of letters; without a file to run, what the shell reads from its input. */
 function listScripts(rest: readonly string[], input: string | undefined): string[] {
-  const { options, operands } = readOptions(rest.map((word) => (/^\+[A-Za-z]/.test(word) ? `-${word.slice(1)}` : word)), { valued: SHELL_VALUED });
+  const { options, operands } = readOptions(rest.map((word) => (/^\+[A-Za-z]/.test(word) ? `-${word.slice(1)}` : word)), { valued: SHELL_VALUED, stops: true });
   const [first] = operands;
   if (options.some(({ name }) => name === "-c")) return first === undefined ? [] : [first];
   const readsInput = first === undefined || options.some(({ name }) => name === "-s");

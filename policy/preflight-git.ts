@@ -48,7 +48,7 @@ function listSpecial(name: string, rest: readonly string[]): readonly string[] {
 /** Finds what a repository needs that is written as a URL or as `user@host:path`. */
 export function findRepository(program: string, word: string, variables: ReadonlyMap<string, string>): Need[] {
   const url = readUrl(word);
-  if (url !== undefined) return [{ kind: "host", program, form: "url", ...url }, ...(/^(?:git\+)?ssh:/i.test(word) ? needAgent(program, variables) : [])];
+  if (url !== undefined) return [{ kind: "host", program, form: "url", ...url }, ...(/(?:^|[@ +])ssh:\/\//i.test(word) ? needAgent(program, variables) : [])];
   if (/:\/\//.test(word)) return [];
   const remote = readRemote(word);
   return remote === undefined ? [] : [{ kind: "host", program, form: "remote", ...remote }, ...needAgent(program, variables)];
