@@ -9,6 +9,7 @@ function show(need: Need): string {
 }
 
 const look = (script: string): string[] => findNeeds({ script }, "heuristic").map(show);
+const placesOf = (found: readonly string[]): string[] => found.map((each) => each.replace(/^\S+ /, ""));
 const lookStrictly = (script: string): string[] => findNeeds({ script }, "strict").map(show);
 
 describe("what a command line obviously needs", () => {
@@ -147,27 +148,24 @@ describe("hostile text", () => {
   test("never makes it throw, and what is found has a port and is no dynamic host", () => {
     fc.assert(
       fc.property(text, fc.array(fc.oneof(text, fc.constantFrom("curl", "git", "clone", "ssh", "-o")), { maxLength: 8 }), (script, words) => {
-        for (const need of [...findNeeds({ script }, "heuristic"), ...findNeeds({ words: ["curl", ...words] }, "heuristic"), ...findNeeds({ words }, "strict")]) {
-          if (need.kind === "host") expect({ port: Number.isInteger(need.port) && need.port >= 1 && need.port <= 65_535, dynamic: need.host.includes("$"), empty: need.host === "" }).toEqual({ port: true, dynamic: false, empty: false });
-        }
+        const hosts = [...findNeeds({ script }, "heuristic"), ...findNeeds({ words: ["curl", ...words] }, "heuristic"), ...findNeeds({ words }, "strict")].filter((need) => need.kind === "host");
+        expect(hosts.filter(({ host, port }) => host === "" || host.includes("$") || !Number.isInteger(port) || port < 1 || port > 65_535)).toEqual([]);
       }),
       { numRuns: 10_000 },
     );
   });
 
   test("never finds more in strict than in heuristic mode", () => {
-    const places = (found: readonly string[]): string[] => found.map((each) => each.replace(/^\S+ /, ""));
     fc.assert(
       fc.property(text, (script) => {
-        expect(places(look(script))).toEqual(expect.arrayContaining(places(lookStrictly(script))));
+        expect(placesOf(look(script))).toEqual(expect.arrayContaining(placesOf(lookStrictly(script))));
       }),
       { numRuns: 5000 },
     );
   });
 
   test.each(["curl -", "ssh -oA ", "git clone a@b.c:d;", "x@ ", "rsync a@", "sudo ", "sh -c ", "env -S ", "find -exec ", "xargs -Ia ", "curl 'https://a.b", "npm i a@", "ssh -o'A      "])("ends however long it is: %s", (start) => {
-    findNeeds({ script: start.repeat(65_536 / start.length) }, "heuristic");
-    findNeeds({ words: start.repeat(100_000).split(" ") }, "heuristic");
-    findNeeds({ words: ["ssh", "-o", `A${" ".repeat(100_000)}x\ny`, start.repeat(100_000)] }, "heuristic");
+    const lines = [{ script: start.repeat(65_536 / start.length) }, { words: start.repeat(100_000).split(" ") }, { words: ["ssh", "-o", `A${" ".repeat(100_000)}x\ny`, start.repeat(100_000)] }];
+    expect(lines.map((line) => findNeeds(line, "heuristic").length <= 200)).toEqual([true, true, true]);
   });
 });
