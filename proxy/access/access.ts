@@ -6,6 +6,7 @@ import { type Host, parseHost } from "../../policy/host-name.ts";
 import { isOpaque } from "../../policy/open-ports.ts";
 import { renderRule } from "../../policy/policy.ts";
 import type { DecisionLog, Tally } from "../log/decision-log.ts";
+import type { ConnectionFacts } from "../log/line.ts";
 import type { AccessPolicy } from "./access-policy.ts";
 import { type Asked, judgeAddresses, judgeHost, type Verdict } from "./judgement.ts";
 import type { Found, Lookup } from "./lookup.ts";
@@ -83,7 +84,7 @@ export class Access {
   }
 
   /** Writes a refusal down and describes it: for what only shows later, such as another name inside a tunnel. */
-  refuse(asked: Asked, decision: Decision, addresses: readonly Address[]): { ok: false; denial: Denial } {
+  refuse(asked: ConnectionFacts, decision: Decision, addresses: readonly Address[]): { ok: false; denial: Denial } {
     const { host, port, reason, rule, detail } = decision;
     const key = `${asked.protocol} ${asked.method ?? ""} ${reason} ${host} ${asked.port}`;
     this.log.count(this.log.tally(key, this.describe(asked, "deny", decision, addresses)), Date.now());
@@ -111,7 +112,7 @@ export class Access {
     const { failing } = this.log;
     if (failing === undefined) return undefined;
     const { host, connection } = tally.facts;
-    return { ok: false, denial: { host, port: connection?.port, reason: "proxy_disabled", rule: undefined, detail: failing, answer: { advice: "make room for the log, or see why it cannot be written" } } };
+    return { ok: false, denial: { host, port: connection?.port ?? undefined, reason: "proxy_disabled", rule: undefined, detail: failing, answer: { advice: "make room for the log, or see why it cannot be written" } } };
   }
 
   private fail(asked: Asked, decision: Decision, why: string): Failure {
@@ -120,7 +121,7 @@ export class Access {
     return { ok: false, status: 502, why };
   }
 
-  private describe({ protocol, port, method, client }: Asked, action: Verdict["action"], { host, reason, rule, detail }: Decision, addresses: readonly Address[]): Tally["facts"] {
+  private describe({ protocol, port, method, client }: ConnectionFacts, action: Verdict["action"], { host, reason, rule, detail }: Decision, addresses: readonly Address[]): Tally["facts"] {
     return { action, host, reason, rule, detail, type: null, addresses: addresses.map(({ text }) => text).join(" "), connection: { protocol, port, method, client } };
   }
 }

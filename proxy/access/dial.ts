@@ -7,8 +7,8 @@ import type { Admitted } from "./access.ts";
 import type { Found, Lookup } from "./lookup.ts";
 import { askTunnel } from "./upstream-tunnel.ts";
 
-/** A connection to an admitted place, or why there is none; `status` is that of HTTP. */
-export type Dialled = { ok: true; connection: Connection } | { ok: false; status: 502 | 504; why: string };
+/** A connection to an admitted place, or why there is none; `status` is that of HTTP, `code` the system's word where it has one. */
+export type Dialled = { ok: true; connection: Connection } | { ok: false; status: 502 | 504; why: string; code?: string };
 
 /** How long one address may take to answer; the next one is tried then. */
 const CONNECT_LIMIT_MS = 10_000;
@@ -79,7 +79,8 @@ function dialAddress({ text }: Address, port: number): Promise<Dialled> {
   }, CONNECT_LIMIT_MS);
   socket.once("error", (error) => {
     clearTimeout(timer);
-    resolve({ ok: false, status: 502, why: `${text} cannot be reached: ${"code" in error ? String(error.code) : error.message}` });
+    const code = "code" in error ? String(error.code) : error.message;
+    resolve({ ok: false, status: 502, why: `${text} cannot be reached: ${code}`, code });
   });
   socket.once("connect", () => {
     clearTimeout(timer);

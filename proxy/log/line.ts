@@ -6,8 +6,8 @@ import { renderRule } from "../../policy/policy.ts";
 
 export type DecisionLine = Extract<DecisionEntry, { kind: "decision" }>;
 
-/** What a line says of a connection, and not of a question to the resolver. */
-export type ConnectionFacts = { protocol: Exclude<DecisionLine["protocol"], "dns" | "address">; port: number; method: string | null; client: DecisionLine["client"] };
+/** What a line says of a connection, and not of a question to the resolver; no port where none could be read. */
+export type ConnectionFacts = { protocol: Exclude<DecisionLine["protocol"], "dns" | "address">; port: number | null; method: string | null; client: DecisionLine["client"] };
 
 /**
  * What a line is made of. Every answer and place that is kept holds one, so it is no larger than it has to

@@ -1,4 +1,4 @@
-import type { Connection } from "./connection.ts";
+import type { Connection, Reader } from "./connection.ts";
 
 /** What a relay tells at its end. */
 export type RelayEnd = () => void;
@@ -13,22 +13,35 @@ export function relay(a: Connection, b: Connection, onEnd: RelayEnd): void {
     open -= 1;
     if (open === 0) onEnd();
   };
-  pump(a, b, close);
-  pump(b, a, close);
+  a.read(new Pump(a, b, close));
+  b.read(new Pump(b, a, close));
 }
 
-function pump(from: Connection, to: Connection, onClose: () => void): void {
-  from.read({
-    onBytes: (bytes) => {
-      if (to.writeRead(bytes)) return true;
-      to.onDrain(() => from.resume());
-      return false;
-    },
-    onEnd: () => to.end(),
-    onClose: (error) => {
-      // An end was passed on; whatever else happened is none, and the other side learns that.
-      if (error !== undefined || !to.socket.writableEnded) to.destroy(error !== undefined);
-      onClose();
-    },
-  });
+/** One direction of a relay: the reader of `from`. */
+export class Pump implements Reader {
+  private readonly from: Connection;
+  private readonly to: Connection;
+  private readonly done: RelayEnd;
+
+  constructor(from: Connection, to: Connection, done: RelayEnd) {
+    this.from = from;
+    this.to = to;
+    this.done = done;
+  }
+
+  onBytes(bytes: Buffer): boolean {
+    if (this.to.writeRead(bytes)) return true;
+    this.to.onDrain(() => this.from.resume());
+    return false;
+  }
+
+  onEnd(): void {
+    this.to.end();
+  }
+
+  onClose(error: Error | undefined): void {
+    // An end was passed on; whatever else happened is none, and the other side learns that.
+    if (error !== undefined || !this.to.socket.writableEnded) this.to.destroy(error !== undefined);
+    this.done();
+  }
 }

@@ -1,0 +1,69 @@
+import type { Flow, FlowInput, Flows } from "../access/flows.ts";
+import type { Connection, Reader } from "../net/connection.ts";
+import { Pump } from "../net/relay.ts";
+import type { Passage } from "../web-context.ts";
+
+/** Whoever is handed a connection has to read it at once; until then nothing of it goes anywhere. */
+const NOBODY: Reader = { onBytes: () => false, onEnd: () => undefined, onClose: () => undefined };
+
+/** What a relay is made of; `early` counts the client's bytes that were read already and belong to it. */
+type RelayParts = Pick<Passage, "asked" | "admitted"> & { client: Connection; upstream: Connection; flows: Flows; early: number };
+
+/**
+ * The two directions of a tunnel, and the flow that a new policy may cut. The server's bytes go to the client from
+ * the start, since in SSH or SMTP it is the server that speaks first; the client's wait for `passOn`.
+ */
+export class TunnelRelay {
+  readonly client: Connection;
+  private readonly upstream: Connection;
+  private readonly input: FlowInput;
+  private readonly flow: Flow;
+  private readonly startUp: number;
+  private readonly startDown: number;
+  private up: Pump | undefined;
+  private open = 2;
+
+  constructor({ client, upstream, flows, asked, admitted, early }: RelayParts) {
+    this.client = client;
+    this.upstream = upstream;
+    this.startUp = client.bytesIn - early;
+    this.startDown = upstream.bytesIn;
+    this.input = { asked, admitted, cut: () => this.cut() };
+    this.flow = flows.begin(this.input);
+    upstream.read(new Pump(upstream, client, () => this.close()));
+  }
+
+  /** Hands the client's first bytes on, and from now on all others; false if the client has to wait. `asked` is what is known by now. */
+  passOn(first: Buffer, asked: Passage["asked"]): boolean {
+    this.input.asked = asked;
+    this.up = new Pump(this.client, this.upstream, () => this.close());
+    this.client.handTo(this.up);
+    return first.length === 0 || this.up.onBytes(first);
+  }
+
+  /** Tells the server that the client's bytes, all handed on, were the last. */
+  finish(): void {
+    this.up?.onEnd();
+  }
+
+  /** Ends the flow and gives the upstream connection away: the tunnel is another's, or nobody's. */
+  release(): Connection {
+    this.upstream.handTo(NOBODY);
+    this.writeDown();
+    return this.upstream;
+  }
+
+  private close(): void {
+    this.open -= 1;
+    if (this.open === 0) this.writeDown();
+  }
+
+  private writeDown(): void {
+    this.flow.end({ bytesUp: this.up === undefined ? 0 : this.client.bytesIn - this.startUp, bytesDown: this.upstream.bytesIn - this.startDown });
+  }
+
+  private cut(): void {
+    this.client.destroy(true);
+    this.upstream.destroy(true);
+  }
+}
