@@ -15,6 +15,8 @@ import { LogFile } from "../../../proxy/log/log-file.ts";
 import { type Connection, listenFor } from "../../../proxy/net/connection.ts";
 import type { WebContext } from "../../../proxy/web-context.ts";
 
+type Parts = Partial<Pick<WebContext, "openTunnel" | "serveInside" | "intercept">>;
+
 export type RigOptions = {
   /** Entries of an allowlist and of a blocklist. */
   allow: readonly string[];
@@ -26,7 +28,7 @@ export type RigOptions = {
   /** Special addresses that names may lead to; the rig's servers are on loopback. */
   allowPrivate?: readonly string[];
   /** The protocols under test; one that is not given must not be reached. */
-  parts: Partial<Pick<WebContext, "openTunnel" | "serveInside" | "intercept">>;
+  parts: Parts | ((context: WebContext) => Parts);
   /** What every accepted connection is handed to. */
   serve: (connection: Connection, context: WebContext) => void;
 };
@@ -56,7 +58,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
   const access = new Access({ policy: makeAccessPolicy(options), lookup, log });
   const flows = new Flows(access);
-  const context: WebContext = { access, flows, dialler: new Dialler({ lookup }), openTunnel: unreachable("openTunnel"), serveInside: unreachable("serveInside"), intercept: unreachable("intercept"), ...options.parts };
+  const context: WebContext = { access, flows, dialler: new Dialler({ lookup }), openTunnel: unreachable("openTunnel"), serveInside: unreachable("serveInside"), intercept: unreachable("intercept") };
+  Object.assign(context, typeof options.parts === "function" ? options.parts(context) : options.parts);
   const connections = new Set<Connection>();
   const server: Server = await listenFor({ host: "127.0.0.1", port: 0 }, (connection) => {
     connections.add(connection);
