@@ -7,11 +7,11 @@ export type Methods = "limited" | "full";
 
 /**
  * What a connection to a host is for, as far as it can be seen. A `request` is one HTTP request whose head is
- * read; a `tunnel` is bytes that nobody reads further, asked for by CONNECT, by SOCKS or by a TLS hello.
- * `claims` are the other names that the client gave for the same place (Host, SNI, the target of the
- * tunnel around it), as they came.
+ * read, `upgrade` where it asks for a channel in both directions. A `tunnel` is bytes that nobody reads
+ * further, asked for by CONNECT, by SOCKS or by a TLS hello. `claims` are the other names that the client gave
+ * for the same place (Host, SNI, the target of the tunnel around it), as they came.
  */
-export type Use = { claims?: readonly string[] | undefined } & ({ kind: "request"; method: string } | { kind: "tunnel"; via: "connect" | "socks" | "tls"; intercepted: boolean });
+export type Use = { claims?: readonly string[] | undefined } & ({ kind: "request"; method: string; upgrade?: boolean } | { kind: "tunnel"; via: "connect" | "socks" | "tls"; intercepted: boolean });
 
 type UseReason = Extract<Reason, "method_not_allowed" | "mitm_required" | "host_mismatch">;
 
@@ -25,6 +25,8 @@ export function judgeUse(methods: Methods, { host, port }: { host: Host; port: n
     if (!isClaimTrue(claim, { host, port })) return { reason: "host_mismatch", detail: `the same connection names ${quote(claim)}` };
   }
   if (methods === "full") return undefined;
+  // What a channel carries has no methods: reading is only its beginning.
+  if (use.kind === "request" && use.upgrade === true) return { reason: "method_not_allowed", detail: "in limited mode a change of protocol is refused" };
   if (use.kind === "request") return READING.has(use.method) ? undefined : { reason: "method_not_allowed", detail: `in limited mode ${quote(use.method)} is refused; GET, HEAD and OPTIONS are not` };
   if (use.intercepted) return undefined;
   if (use.via === "socks" && port !== TLS_PORT) return { reason: "method_not_allowed", detail: "in limited mode SOCKS reaches port 443 only" };

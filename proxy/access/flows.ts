@@ -42,14 +42,15 @@ export class Flows {
   judgeAnew(): number {
     const { policy } = this.access;
     let count = 0;
-    for (const [flow, { asked, admitted, cut }] of this.open) {
+    for (const [flow, input] of this.open) {
+      const { asked, admitted } = input;
       const verdict = judgeHost(policy, asked);
       const judged = verdict.action === "deny" ? undefined : judgeAddresses(policy, verdict, admitted.addresses);
       if (judged !== undefined && (judged.refused === undefined || judged.kept.length > 0)) continue;
       this.access.refuse(asked, judged?.refused ?? verdict.decision, admitted.addresses);
       this.wasCut.add(flow);
       count += 1;
-      cut();
+      input.cut();
     }
     return count;
   }

@@ -1,0 +1,76 @@
+import type { Admitted } from "../access/access.ts";
+import type { Dialled } from "../access/dial.ts";
+import type { Asked } from "../access/judgement.ts";
+import type { Connection } from "../net/connection.ts";
+import type { WebContext } from "../web-context.ts";
+import { HttpSession } from "./http-session.ts";
+import type { Place } from "./request-route.ts";
+import { UpstreamConnections } from "./upstream-connections.ts";
+
+const TICK_MS = 1000;
+const NOTHING = Buffer.alloc(0);
+
+/** What all clients that speak HTTP share: idle connections to servers, and one clock for all limits. */
+export class HttpListener {
+  readonly context: WebContext;
+  readonly pool = new UpstreamConnections();
+  /** Seconds while anybody is connected. A timer for each request would cost more than the request. */
+  tick = 0;
+  private readonly sessions = new Set<HttpSession>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(context: WebContext) {
+    this.context = context;
+  }
+
+  serve(client: Connection, first: Buffer, place: Place): void {
+    const session = new HttpSession(client, this, place);
+    this.sessions.add(session);
+    this.timer ??= setInterval(() => this.sweep(), TICK_MS).unref();
+    session.start(first);
+  }
+
+  /** Others have its connection now, or it is closed. */
+  forget(session: HttpSession): void {
+    this.sessions.delete(session);
+  }
+
+  /** Opens the way to an admitted place. */
+  async dial(admitted: Admitted, { inside }: Place): Promise<Dialled> {
+    const { access, dialler } = this.context;
+    if (inside?.scheme === "https") return await inside.openUpstream(admitted);
+    const { upstream } = access.policy;
+    return upstream === undefined ? await dialler.dial(admitted, undefined) : await dialler.dialUpstream(upstream);
+  }
+
+  private sweep(): void {
+    this.tick += 1;
+    for (const session of this.sessions) session.sweep(this.tick);
+    this.pool.sweep(this.tick, this.context.access.policy.epoch);
+    if (this.sessions.size > 0 || this.pool.size > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+}
+
+const listeners = new WeakMap<WebContext, HttpListener>();
+
+function listenerOf(context: WebContext): HttpListener {
+  const known = listeners.get(context) ?? new HttpListener(context);
+  listeners.set(context, known);
+  return known;
+}
+
+/** Serves a client of the proxy's own port: requests that name the whole URI, and CONNECT. */
+export function serveHttp(client: Connection, context: WebContext): void {
+  listenerOf(context).serve(client, NOTHING, { inside: undefined, client: clientOf(client) });
+}
+
+/** Serves HTTP that was found elsewhere: on a redirected port, in a tunnel, in opened TLS. */
+export function serveInside(context: WebContext): WebContext["serveInside"] {
+  return (client, first, inside) => listenerOf(context).serve(client, first, { inside, client: inside.client });
+}
+
+function clientOf({ socket }: Connection): Asked["client"] {
+  return { address: socket.remoteAddress ?? null, uid: null, pid: null, command: null };
+}

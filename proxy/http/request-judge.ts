@@ -1,0 +1,83 @@
+import type { Decision } from "../../policy/decide.ts";
+import { renderJsonDenial, renderTextDenial } from "../../policy/denial.ts";
+import { parseHost } from "../../policy/host-name.ts";
+import type { Outcome } from "../access/access.ts";
+import { type Asked, judgeHost, judgeUnreadable } from "../access/judgement.ts";
+import { renderAuthorization } from "../access/upstream-tunnel.ts";
+import { serveConnect } from "../tunnel/connect.ts";
+import { makeAnswer } from "./answer.ts";
+import { Exchange } from "./exchange.ts";
+import { renderAuthority, writeRequestHead } from "./head-writer.ts";
+import type { HttpSession } from "./http-session.ts";
+import type { RequestHead } from "./request-head.ts";
+import type { Stretch } from "./request-reader.ts";
+import { readRoute } from "./request-route.ts";
+
+/** What the log says in place of a host. */
+const MALFORMED_HOST = '"(malformed request)"';
+
+/** Judges a request, and begins, answers or hands on what it asks for; at once where nothing has to be resolved. */
+export function judgeRequest(session: HttpSession, head: RequestHead, { bytes, from, length, to }: Stretch): void {
+  const route = readRoute(head, bytes, from, session.place);
+  switch (route.kind) {
+    case "malformed":
+      return session.refuse(400, route.complaint);
+    case "socket":
+      return refuseSocket(session);
+    case "tunnel":
+      return openTunnel(session, route, Buffer.from(bytes.subarray(from + length, to)));
+    case "request":
+      return admit(session, head, route.asked, { bytes, from, length });
+  }
+}
+
+function admit(session: HttpSession, head: RequestHead, asked: Asked, { bytes, from, length }: Omit<Stretch, "to">): void {
+  const outcome = session.listener.context.access.admit(asked);
+  if (!(outcome instanceof Promise)) return act(session, head, asked, outcome, { bytes, from, length });
+  // The bytes are overwritten as soon as this returns.
+  const kept = Buffer.from(bytes.subarray(from, from + length));
+  void outcome.then((later) => {
+    if (session.isGone) return undefined;
+    act(session, head, asked, later, { bytes: kept, from: 0, length });
+    return session.proceed();
+  });
+}
+
+/** Writes down that something was no request. */
+export function refuseMalformed({ listener, place: { inside, client } }: HttpSession, complaint: string): void {
+  const port = inside?.port;
+  listener.context.access.refuse({ protocol: inside?.protocol ?? "http", method: null, port: port ?? null, client }, judgeUnreadable(MALFORMED_HOST, port, complaint), []);
+}
+
+function act(session: HttpSession, head: RequestHead, asked: Asked, outcome: Outcome, { bytes, from, length }: Omit<Stretch, "to">): void {
+  const { context } = session.listener;
+  if (!outcome.ok) return session.answer(outcome.denial === undefined ? makeAnswer(outcome.status, `AgentBox let ${asked.host} through, but ${outcome.why}`) : isHost(asked.host) ? renderJsonDenial(outcome.denial) : makeAnswer(400, `AgentBox refuses this request: ${outcome.denial.detail ?? "its host is none"}`));
+  const { upstream } = context.access.policy;
+  const proxy = upstream === undefined || session.scheme === "https" ? undefined : { authorization: renderAuthorization(upstream) };
+  const written = writeRequestHead(head, bytes, from, length, { authority: renderAuthority(outcome.host, outcome.port, session.scheme), proxy });
+  const closes = head.minor === 0 || head.wantsClose;
+  session.begin(new Exchange(session, { asked, admitted: outcome, head: written, length, method: asked.method ?? "", minor: head.minor, hasBody: head.hasBody, isUpgrade: head.isUpgrade, closes }));
+}
+
+/** CONNECT: what it names beside its target is judged here, where it is seen. */
+function openTunnel(session: HttpSession, { asked, target }: { asked: Asked; target: string }, rest: Buffer): void {
+  const { context } = session.listener;
+  const { access } = context;
+  if ((asked.use.claims?.length ?? 0) > 0) {
+    const verdict = judgeHost(access.policy, asked);
+    if (verdict.action === "deny") return session.answer(renderTextDenial(access.refuse(asked, verdict.decision, []).denial));
+  }
+  session.detach();
+  serveConnect(session.client, { target, rest, client: asked.client }, context);
+}
+
+function refuseSocket(session: HttpSession): void {
+  const decision: Decision = { ...judgeUnreadable("localhost", undefined, "no socket of this machine is reached through the proxy"), reason: "unix_socket_unsupported" };
+  const { denial } = session.listener.context.access.refuse({ protocol: "http", method: null, port: null, client: session.place.client }, decision, []);
+  session.answer(renderJsonDenial(denial));
+}
+
+/** Whether the policy had a host to judge at all. */
+function isHost(text: string): boolean {
+  return parseHost(text).ok;
+}
