@@ -80,9 +80,12 @@ export class Connection {
 
   /** Calls once everything written so far is with the system; never, where the connection ends before. */
   onDrain(action: () => void): void {
+    const { socket } = this;
+    // After its end nothing can be written any more, and no drain is told of.
+    if (socket.writableEnded) socket.once("finish", action);
     // Node tells of a drain only where its high-water mark was passed; an empty write is done when all before it are.
-    if (this.socket.writableNeedDrain) this.socket.once("drain", action);
-    else this.socket.write("", (error) => error ?? action());
+    else if (socket.writableNeedDrain) socket.once("drain", action);
+    else socket.write("", (error) => error ?? action());
   }
 
   /** Bytes written, also those that the system has not taken yet. */
