@@ -24,7 +24,9 @@ export async function buildPolicy(document: PolicyDocument, lists: ListTexts, ve
  * proxy alone knows (methods, passthrough, sizes) may change.
  */
 export function refuseFixed(present: PolicyDocument, next: PolicyDocument): Complaint[] {
-  const [before, after] = [describeFixed(present), describeFixed(next)];
+  // Of a wall that is not there nothing depends, and one that comes or goes is enough to say.
+  const judges = present.enforcement === "name" && next.enforcement === "name";
+  const [before, after] = [describeFixed(present, judges), describeFixed(next, judges)];
   return Object.entries(before).flatMap(([name, value]) => {
     if (after[name] === value) return [];
     return [{ what: `${name} cannot change while the box runs`, expected: `${name} = ${value}, as at its start`, fix: "start the box again" }];
@@ -32,10 +34,9 @@ export function refuseFixed(present: PolicyDocument, next: PolicyDocument): Comp
 }
 
 /** The keys as their owner writes them, each with its value. */
-function describeFixed({ ssh, report, enforcement, nameWall: { intercept, httpPort, socksPort, upstream } }: PolicyDocument): Record<string, string> {
+function describeFixed({ ssh, report, enforcement, nameWall: { intercept, httpPort, socksPort, upstream } }: PolicyDocument, judges: boolean): Record<string, string> {
   const always = { "network.ssh": ssh, "network.report": String(report), "network.enforcement": enforcement };
-  // Of a wall that is not there nothing depends.
-  if (enforcement !== "name") return always;
+  if (!judges) return always;
   return {
     ...always,
     "network_proxy.mitm.enabled": String(intercept),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DnsBehaviours, HostBehaviours } from "../../lab/control-schema.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
-import { type BoxOptions, runBox } from "./netns-box.ts";
+import { ADDRESS_WALL, type BoxOptions, NAME_WALL, runBox } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // Cases 5 and 7: each step of a start is made to fail, and to be killed, in turn. Afterwards the agent has
@@ -44,10 +44,13 @@ describe("a step that fails", () => {
   it.each([
     ["the IPv4 rules", "iptables-restore", 1, "close"],
     ["the IPv6 rules", "ip6tables-restore", 1, "close"],
+    ["the redirect of IPv4", "iptables-restore", 2, "close"],
+    ["the redirect of IPv6", "ip6tables-restore", 2, "close"],
   ])("(%s) leaves the network closed and the agent unstarted", async (_case, tool, nth, step) => {
     await using lab = await startNamespaceLab();
     const run = await runBox(lab, {
       ...LIST,
+      spec: { policy: NAME_WALL },
       command: AGENT,
       replace: { [tool]: failFrom(nth, tool), nft: FAIL },
     });
@@ -58,10 +61,14 @@ describe("a step that fails", () => {
 });
 
 describe("a start that is killed", () => {
-  it.each(["kernel", "close", "allowlist", "resolver", "resolving", "validation"])("during %s is closed or was never begun", async (step) => {
+  it.each([
+    ...["kernel", "close", "allowlist", "resolver", "resolving", "validation"].map((step) => [step, "address", ADDRESS_WALL] as const),
+    ...["close", "resolver", "validation"].map((step) => [step, "name", NAME_WALL] as const),
+  ])("during %s is closed or was never begun, with enforcement %s", async (step, _enforcement, policy) => {
     await using lab = await startNamespaceLab();
     const run = await runBox(lab, {
       ...LIST,
+      spec: { policy },
       command: AGENT,
       onEvent: (event, kill) => event.event === "start" && event.step === step && kill("SIGKILL"),
     });

@@ -63,6 +63,17 @@ describe("what names have led to", () => {
     expect([table.count(5), table.count(15), table.count(25)]).toEqual([{ names: 2, addresses: 2 }, { names: 1, addresses: 2 }, { names: 0, addresses: 0 }]);
   });
 
+  it("is left alone by the name wall on ports that an entry marks, until no name with such an entry leads there", () => {
+    const table = new LearnedTable();
+    table.learn("a.example", [{ address: at("93.184.216.1"), until: 10 }]);
+    table.learn("b.example", [{ address: at("93.184.216.1"), until: 20 }]);
+    const keys = (box: BoxPolicy) => [...table.openings(box)].map(([key, { until }]) => `${key} until ${until}`);
+    expect(keys(allowing("tcp://a.example:443", "b.example"))).toEqual(["93.184.216.1 443 until 20", "93.184.216.1 443 direct until 10"]);
+    expect(keys(allowing("tcp://a.example:22,443"))).toEqual(["93.184.216.1 22 until 10", "93.184.216.1 22 direct until 10", "93.184.216.1 443 until 10", "93.184.216.1 443 direct until 10"]);
+    expect(keys(allowing("a.example", "b.example"))).toEqual(["93.184.216.1 443 until 20"]);
+    expect(keys({ ...allowing("tcp://a.example:443"), enforcement: "address" })).toEqual(["93.184.216.1 443 until 10"]);
+  });
+
   it("is bounded: a name that leads to ever new addresses makes the shortest lives be forgotten", () => {
     const table = new LearnedTable();
     table.learn("b.example", [{ address: at("93.255.0.1"), until: 1_000_000 }]);
