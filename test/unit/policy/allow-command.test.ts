@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { commandOf, renderAllowCommand, type Refused } from "../../../policy/allow-command.ts";
+import { commandOf, renderAllowCommand, renderAlways, type Refused } from "../../../policy/allow-command.ts";
 import { parseEntry } from "../../../policy/entry.ts";
 import type { PolicyRule } from "../../../policy/policy.ts";
 
@@ -32,6 +32,11 @@ describe("the command that would allow it", () => {
     ["a private address", { host: "10.1.2.3", port: 5432, reason: "not_allowed" }, 'list "10.1.2.3:5432"'],
     ["the metadata address", { host: "169.254.169.254", port: 80, reason: "not_allowed" }, "nothing in a box should need it"],
     ["a reverse name", { host: "1.2.0.192.in-addr.arpa", reason: "not_allowed" }, "not answered"],
+    ["a method, but the mode", { host: "example.com", port: 80, reason: "method_not_allowed" }, 'set mode = "full"'],
+    ["a tunnel in limited mode, but interception", { host: "example.com", port: 443, reason: "mitm_required" }, "enabled = true in [network_proxy.mitm]"],
+    ["a connection that names two hosts", { host: "example.com", port: 443, reason: "host_mismatch" }, "no rule allows that"],
+    ["a proxy that is off", { host: "example.com", port: 443, reason: "proxy_disabled" }, "set enabled = true in [network_proxy]"],
+    ["a socket, but the list of sockets", { host: "example.com", reason: "unix_socket_unsupported" }, "allow_unix_sockets"],
     ["what is allowed", { host: "example.com", reason: "allowed" }, "allowed already"],
   ])("is not offered for %s", (_row, refused, advice) => {
     const answer = renderAllowCommand(refused);
@@ -59,6 +64,11 @@ describe("the command that would allow it", () => {
       }),
       { numRuns: 5000 },
     );
+  });
+
+  test("is for the file where no box runs, and says so once", () => {
+    expect(renderAlways("agentbox policy allow example.com:80")).toBe("agentbox policy allow --always example.com:80");
+    expect(renderAlways("agentbox policy allow --always example.com")).toBe("agentbox policy allow --always example.com");
   });
 
   test("names an entry that the lists accept", () => {

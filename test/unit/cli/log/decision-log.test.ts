@@ -144,6 +144,37 @@ describe("refusals", () => {
     expect(collectRefusals([record], { all: false }).refusals[0]).toMatchObject({ protocol: "tcp", port: 8443, command: "agentbox policy allow a.example.com:8443" });
   });
 
+  test("of one host by several methods are several, and CONNECT is no method of its own", () => {
+    const http = { protocol: "http", type: null, port: 80, reason: "method_not_allowed" } as const;
+    const { refusals } = collectRefusals(
+      [
+        decided(1, "a.example.com", { ...http, method: "POST" }),
+        decided(2, "a.example.com", { ...http, method: "DELETE" }),
+        decided(3, "a.example.com", { ...http, method: "POST", count: 2 }),
+        decided(4, "a.example.com", { protocol: "https-connect", type: null, port: 443, method: "CONNECT", reason: "mitm_required" }),
+      ],
+      { all: false },
+    );
+    expect(refusals.map(({ protocol, method, count }) => ({ protocol, method, count }))).toEqual([
+      { protocol: "http", method: "POST", count: 3 },
+      { protocol: "http", method: "DELETE", count: 1 },
+      { protocol: "https-connect", method: null, count: 1 },
+    ]);
+  });
+
+  test.each([
+    { name: "a name in TLS that no rule allows", more: { protocol: "tls-sni", port: 443 }, command: "agentbox policy allow a.example.com", said: null },
+    { name: "a request to another port", more: { protocol: "http", port: 8080, method: "GET" }, command: "agentbox policy allow a.example.com:8080", said: null },
+    { name: "a SOCKS connection", more: { protocol: "socks5-tcp", port: 22 }, command: "agentbox policy allow a.example.com:22", said: null },
+    { name: "a method", more: { protocol: "http", port: 80, method: "POST", reason: "method_not_allowed" }, command: null, said: /set mode = "full" in \[network_proxy\]/ },
+    { name: "a tunnel that nobody sees into", more: { protocol: "https-connect", port: 443, method: "CONNECT", reason: "mitm_required" }, command: null, said: /enabled = true in \[network_proxy\.mitm\]/ },
+    { name: "two names for one connection", more: { protocol: "tls-sni", port: 443, reason: "host_mismatch" }, command: null, said: /names two different hosts: no rule allows that/ },
+    { name: "a proxy that is switched off", more: { protocol: "http", port: 80, method: "GET", reason: "proxy_disabled" }, command: null, said: /enabled = true in \[network_proxy\]/ },
+  ] as const)("of the name wall say what helps: $name", ({ more, command, said }) => {
+    const [refusal] = collectRefusals([decided(1, "a.example.com", { type: null, ...more })], { all: false }).refusals;
+    expect(refusal).toMatchObject({ protocol: more.protocol, port: more.port, command, advice: said === null ? null : expect.stringMatching(said) });
+  });
+
   test.each([
     { name: "a blocked host", more: { reason: "denied", rule: "deny a.example.com", source: "~/.agentbox/config.toml:3" }, said: /remove the rule.*config\.toml:3/ },
     { name: "a name that leads into the local network", more: { reason: "not_allowed_local" }, said: /allow_private/ },
