@@ -36,6 +36,14 @@ async function recordSession(id: string, { running, records = [], overlay }: { r
   if (overlay !== undefined) writeFileSync(path.join(directory, "overlay.json"), JSON.stringify(overlay));
 }
 
+const input = (tool: string, toolInput: object, more: object = {}): string => JSON.stringify({ session_id: "s", hook_event_name: "PreToolUse", tool_name: tool, tool_input: toolInput, cwd: engine.project, ...more });
+
+async function ask(text: string, env: Record<string, string> = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const file = path.join(engine.home, "input.json");
+  writeFileSync(file, text);
+  return await engine.runShell(`agentbox hook claude < '${file}'`, env);
+}
+
 describe("agentbox preflight", () => {
   test("ends with 0 where all is allowed, and with 1 and the command where something is refused", async () => {
     configure(ON);
@@ -111,14 +119,6 @@ describe("agentbox preflight", () => {
 });
 
 describe("agentbox hook claude", () => {
-  const input = (tool: string, toolInput: object, more: object = {}): string => JSON.stringify({ session_id: "s", hook_event_name: "PreToolUse", tool_name: tool, tool_input: toolInput, cwd: engine.project, ...more });
-
-  async function ask(text: string, env: Record<string, string> = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    const file = path.join(engine.home, "input.json");
-    writeFileSync(file, text);
-    return await engine.runShell(`agentbox hook claude < '${file}'`, env);
-  }
-
   test("refuses a command that would be refused, with host, reason and remedy", async () => {
     configure(ON);
     const { code, stdout } = await ask(input("Bash", { command: "cd x && curl -s https://no.example.net/x | jq . && wget https://also.example.net" }));

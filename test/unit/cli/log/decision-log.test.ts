@@ -163,16 +163,17 @@ describe("refusals", () => {
   });
 
   test.each([
-    { name: "a name in TLS that no rule allows", more: { protocol: "tls-sni", port: 443 }, command: "agentbox policy allow a.example.com", said: null },
-    { name: "a request to another port", more: { protocol: "http", port: 8080, method: "GET" }, command: "agentbox policy allow a.example.com:8080", said: null },
-    { name: "a SOCKS connection", more: { protocol: "socks5-tcp", port: 22 }, command: "agentbox policy allow a.example.com:22", said: null },
+    { name: "a name in TLS that no rule allows", more: { protocol: "tls-sni", port: 443 }, command: "agentbox policy allow a.example.com", said: /^$/ },
+    { name: "a request to another port", more: { protocol: "http", port: 8080, method: "GET" }, command: "agentbox policy allow a.example.com:8080", said: /^$/ },
+    { name: "a SOCKS connection", more: { protocol: "socks5-tcp", port: 22 }, command: "agentbox policy allow a.example.com:22", said: /^$/ },
     { name: "a method", more: { protocol: "http", port: 80, method: "POST", reason: "method_not_allowed" }, command: null, said: /set mode = "full" in \[network_proxy\]/ },
     { name: "a tunnel that nobody sees into", more: { protocol: "https-connect", port: 443, method: "CONNECT", reason: "mitm_required" }, command: null, said: /enabled = true in \[network_proxy\.mitm\]/ },
     { name: "two names for one connection", more: { protocol: "tls-sni", port: 443, reason: "host_mismatch" }, command: null, said: /names two different hosts: no rule allows that/ },
     { name: "a proxy that is switched off", more: { protocol: "http", port: 80, method: "GET", reason: "proxy_disabled" }, command: null, said: /enabled = true in \[network_proxy\]/ },
   ] as const)("of the name wall say what helps: $name", ({ more, command, said }) => {
     const [refusal] = collectRefusals([decided(1, "a.example.com", { type: null, ...more })], { all: false }).refusals;
-    expect(refusal).toMatchObject({ protocol: more.protocol, port: more.port, command, advice: said === null ? null : expect.stringMatching(said) });
+    expect(refusal).toMatchObject({ protocol: more.protocol, port: more.port, command });
+    expect(refusal?.advice ?? "").toMatch(said);
   });
 
   test.each([
