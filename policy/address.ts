@@ -67,7 +67,7 @@ export function parseRange(text: string): Parsed<Range> {
 }
 
 /** Makes the block that holds this one address. */
-function singleRange({ family, value, text }: Address): Range {
+export function singleRange({ family, value, text }: Address): Range {
   return { family, base: value, prefix: addressBits(family), text };
 }
 

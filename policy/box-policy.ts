@@ -107,10 +107,14 @@ export function buildBoxPolicy({ document, lists, isPublicSuffix, now }: BoxPoli
   const passthrough = parsePassthrough(document.nameWall.passthrough, complaints);
   const critical = closed ? [] : checkServices({ document, words: alive.critical ?? services.critical, policy, complaints });
   if (complaints.length > 0) throw new ConfigError(complaints);
+  let names: readonly string[] | undefined;
   return {
     list: { ...entries, critical },
     policy,
-    names: namesToProbe(policy),
+    // Only a start asks for them, and long lists have many.
+    get names() {
+      return (names ??= namesToProbe(policy));
+    },
     private: privates.hosts,
     privateNames: privates.hosts.map(({ name }) => name).filter((name) => answersName(policy, name)),
     opensNothing: closed,

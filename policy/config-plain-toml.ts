@@ -10,11 +10,10 @@ const SCALAR = String.raw`(?:"[^"\\\n]*"|'[^'\n]*'|true|false|[+-]?(?:0|[1-9][0-
 const ARRAY = String.raw`\[[ \t]*(?:${SCALAR}(?:[ \t]*,[ \t]*${SCALAR}){0,99}[ \t]*,?[ \t]*)?\]`;
 const PAIR = String.raw`${KEY}[ \t]*=[ \t]*(?:${SCALAR}|${ARRAY})`;
 const TABLE = String.raw`\{[ \t]*(?:${PAIR}(?:[ \t]*,[ \t]*${PAIR}){0,19}[ \t]*)?\}`;
-const COMMENT = String.raw`[ \t]*(?:#[^\n]*)?`;
 
 const BLANKS = /[ \t]*/y;
-const FULL_LINE = new RegExp(String.raw`${COMMENT}\r?\n`, "y");
-const LINE_END = new RegExp(String.raw`${COMMENT}\r?(?:\n|$)`, "y");
+const LINE_BREAK = /(?:#[^\n]*)?\r?\n|#[^\n]*$/y;
+const LINE_END = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
 const HEADER = new RegExp(String.raw`\[(${PATH})\]`, "y");
 const ARRAY_HEADER = new RegExp(String.raw`\[\[(${PATH})\]\]`, "y");
 const ASSIGNMENT = new RegExp(String.raw`(${PATH})[ \t]*=[ \t]*`, "y");
@@ -51,10 +50,9 @@ class PlainScanner {
   }
 
   scan(): PlainPlaces | undefined {
-    while (this.at < this.text.length) {
-      this.take(BLANKS);
-      if (this.take(LINE_END)) continue;
-      if (!(this.takeHeader() || this.takePair()) || !this.take(LINE_END)) return undefined;
+    for (this.skipLines(); this.at < this.text.length; this.skipLines()) {
+      const taken = this.text[this.at] === "[" ? this.takeHeader() : this.takePair();
+      if (!taken || !this.take(LINE_END)) return undefined;
     }
     return this.places;
   }
@@ -109,9 +107,10 @@ class PlainScanner {
     }
   }
 
+  /** Blanks, line ends and comments, whole lines of them as well. */
   private skipLines(): void {
-    while (this.take(FULL_LINE));
     this.take(BLANKS);
+    while (this.take(LINE_BREAK)) this.take(BLANKS);
   }
 
   private takeChar(char: string): boolean {

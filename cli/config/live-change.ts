@@ -6,7 +6,7 @@ import { detectEngine } from "../engine/detect.ts";
 import type { EngineKind } from "../engine/engine.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
-import { readEnforced } from "../session/enforced-policy.ts";
+import { readEnforcedMode } from "../session/enforced-policy.ts";
 import { PATIENT_MS, sendControl } from "../session/control.ts";
 import { renderPolicyTexts } from "../session/policy-texts.ts";
 import { findRunningBoxes, type RunningBox } from "../session/running-boxes.ts";
@@ -66,7 +66,7 @@ type Outcome = { ok: true; added: readonly string[]; removed: readonly string[] 
 
 async function changeBox(box: LiveBox, { host, config, change, verify, closes = false }: Omit<LiveChange, "boxes">): Promise<Outcome> {
   const { record, directory, visible, engine } = box;
-  if (readEnforced(visible)?.mode === "none") {
+  if (readEnforcedMode(visible) === "none") {
     const fix = "end it, then start again: `agentbox policy show` tells what a start would open";
     return { ok: false, complaints: [{ what: "this box was started without any network", expected: "a box with an allowlist", fix }] };
   }

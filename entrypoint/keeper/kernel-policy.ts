@@ -1,8 +1,8 @@
 import { planSets } from "../../firewall/plan.ts";
-import { parseAddress } from "../../policy/address.ts";
+import { parseAddress, singleRange } from "../../policy/address.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { decide } from "../../policy/decide.ts";
-import { CutTable, type Target, targetOf } from "./cut-table.ts";
+import { CutTable, type Target } from "./cut-table.ts";
 import { type KernelSets, openKernelSets, type SetChange } from "./kernel-sets.ts";
 import { keyOf, LearnedTable, type Lease, lifeOf, type Opening, openingsFor, portsFor } from "./learned-table.ts";
 import { collectLiterals, type KnownNames } from "./openings.ts";
@@ -108,18 +108,18 @@ export class KernelPolicy {
     const now = performance.now();
     const pinned = this.pinCount;
     const literals = collectLiterals(next, this.input.hosts, this.pins);
-    const was = this.table.openings(before);
     const is = this.table.openings(next);
-    const kept = [...literals, ...[...is.values()].map(toTarget)];
-    const gone: Target[] = removed === "cut" ? [...this.literals, ...[...was.values(), ...this.open.values()].map(toTarget)] : [];
+    const closed = [...this.open].flatMap(([key, opening]) => (is.has(key) ? [] : [opening]));
     const old = this.literals;
+    const gone = removed === "close" ? [] : distinct([...old.filter(({ range, port }) => !is.has(keyOf(range.text, port))), ...[...closed, ...this.table.gone(before, is)].map(toTarget)], literals);
+    // A box may have learned many thousands: what stays is listed only where something is cut.
+    const kept = gone.length + this.cuts.size === 0 ? [] : [...literals, ...[...is.values()].map(toTarget)];
     const errors = await this.swapLiterals(literals);
     if (errors.length > 0) return errors;
-    const closed = [...this.open].filter(([key]) => !is.has(key));
     const changes: SetChange[] = [
-      ...closed.map(([, opening]) => renderDelete(opening)),
+      ...closed.map(renderDelete),
       ...this.cuts.release(kept),
-      ...this.cuts.add(distinct(gone, kept), kept),
+      ...this.cuts.add(gone, kept),
       ...[...is].filter(([key, { until }]) => until > now && !this.open.has(key)).map(([, opening]) => renderAdd(opening, now)),
     ];
     const failed = await this.sets.change(changes);
@@ -225,7 +225,7 @@ function renderAdd({ set, address, port, until }: Opening, now: number): SetChan
 }
 
 function toTarget({ address, port }: Opening): Target {
-  return targetOf(address.text, port);
+  return { range: singleRange(address), port };
 }
 
 /** What is gone: targets that are not among those kept. */

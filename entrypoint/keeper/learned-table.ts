@@ -27,8 +27,11 @@ export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, ad
   return openPorts(policy, host).filter((port) => decide(policy, { host, port, address }).action === "allow");
 }
 
+/** What of a box decides about the elements of its sets. */
+type Enforced = Pick<BoxPolicy, "policy" | "enforcement">;
+
 /** The elements that a name's address makes: on ports that tell no name, it is not the name wall's to judge. */
-export function openingsFor(box: Pick<BoxPolicy, "policy" | "enforcement">, name: string, { address, until }: Lease): Opening[] {
+export function openingsFor(box: Enforced, name: string, { address, until }: Lease): Opening[] {
   return portsFor(box, name, address).flatMap((port): Opening[] => {
     const opening = { set: "learned" as const, address, port, until };
     return box.enforcement === "name" && isOpaque(box.policy, { kind: "name", name }, port) ? [opening, { ...opening, set: "direct" }] : [opening];
@@ -78,7 +81,7 @@ export class LearnedTable {
   }
 
   /** Everything that the policy allows of what was learned, by `keyOf`; each with the longest life of its names, over or not. */
-  openings(policy: Pick<BoxPolicy, "policy" | "enforcement">): Map<string, Opening> {
+  openings(policy: Enforced): Map<string, Opening> {
     const openings = new Map<string, Opening>();
     for (const [name, leases] of this.names) {
       for (const lease of leases.values()) {
@@ -90,6 +93,20 @@ export class LearnedTable {
       }
     }
     return openings;
+  }
+
+  /** What the policy allowed of what was learned and `kept`, which is another's `openings`, does not hold. */
+  gone(policy: Enforced, kept: ReadonlyMap<string, Opening>): Opening[] {
+    const gone: Opening[] = [];
+    for (const [name, leases] of this.names) {
+      const ports = openPorts(policy.policy, { kind: "name", name });
+      for (const lease of leases.values()) {
+        // Nearly all of it is kept, and then it is no matter where the name may lead.
+        if (ports.every((port) => kept.has(keyOf(lease.address.text, port)))) continue;
+        gone.push(...openingsFor(policy, name, lease).filter(({ address, port }) => !kept.has(keyOf(address.text, port))));
+      }
+    }
+    return gone;
   }
 
   private forgetOldest(): void {

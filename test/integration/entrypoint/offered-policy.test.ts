@@ -2,17 +2,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { PROXY_SOCKET } from "../../../policy/box-spec.ts";
 import type { ControlReply } from "../../../policy/keeper-message.ts";
-import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
+import type { PolicyDocument } from "../../../policy/policy-document.ts";
 import { PROXY_IDS } from "../../../policy/reserved-ids.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { type HeldBox, holdBox } from "./held-box.ts";
+import { ADDRESS_WALL } from "./netns-box.ts";
 import { parseOutcomes, reachArgv } from "./reach.ts";
 
 // A policy is offered to the proxy before the keeper has built it: what holds in between, and after it was refused.
 
 const LIST = { allowed: ["github.com"], critical: ["github.com"] };
-const EMPTY = emptyDocument({ name: "shell", hosts: [], critical: null });
-const ALLOWED: PolicyDocument = { ...EMPTY, sources: [{ label: "policy allow", surface: "list", words: [{ text: "example.com" }] }] };
+const ALLOWED: PolicyDocument = { ...ADDRESS_WALL, sources: [{ label: "policy allow", surface: "list", words: [{ text: "example.com" }] }] };
 const BROKEN: PolicyDocument = { ...ALLOWED, blocks: [{ label: "config", words: [{ text: "a b", place: { file: "config.toml", line: 7 } }] }] };
 const LEARNED = "tcp:93.184.220.34:443";
 
@@ -102,7 +102,7 @@ done
 /** Speaks as the proxy: when the policy of its turn comes it asks for a name of it, then confirms, refuses or is silent. Ends when nothing comes any more. */
 const SPEAK = `
 import json, socket, sys
-s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+s = socket.socket(socket.AF_UNIX); s.settimeout(10); s.connect(sys.argv[1])
 mode = sys.argv[2]; turn = int(sys.argv[3]); policies = []; learned = None
 def send(message): s.send((json.dumps(message) + "\\n").encode())
 f = s.makefile("r")

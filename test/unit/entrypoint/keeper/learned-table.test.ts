@@ -51,6 +51,21 @@ describe("what names have led to", () => {
     );
   });
 
+  it("is gone where one policy opened it and the other does not, and nowhere else", () => {
+    const names = ["a.example", "b.example", "x.b.example"];
+    const lesson = fc.record({ name: fc.constantFrom(...names), index: fc.nat(3), until: fc.nat(1000) });
+    const texts = fc.subarray([...names, "a.example:22", "b.example:443,8443", "*.b.example", "93.0.0.0/31:443"]);
+    fc.assert(
+      fc.property(fc.array(lesson, { minLength: 1, maxLength: 20 }), texts, texts, (lessons, first, second) => {
+        const table = new LearnedTable();
+        for (const { name, index, until } of lessons) table.learn(name, [{ address: nth(index), until }]);
+        const [before, next] = [table.openings(allowing(...first)), table.openings(allowing(...second))];
+        const gone = table.gone(allowing(...first), next).map(({ address, port }) => `${address.text} ${port}`);
+        expect(new Set(gone)).toEqual(new Set([...before.keys()].filter((key) => !next.has(key))));
+      }),
+    );
+  });
+
   it("is open only by what the policy allows now, and known by its names", () => {
     const table = new LearnedTable();
     table.learn("a.example", [{ address: at("93.184.216.1"), until: 10 }]);
