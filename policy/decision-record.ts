@@ -66,7 +66,7 @@ const traffic = z.strictObject({
 const event = z.strictObject({
   kind: z.literal("event"),
   ...common,
-  event: z.enum(["start", "stop", "proxy-restarted", "policy-replaced", "policy-refused", "upstream-failing", "upstream-back", "set-full", "lines-dropped", "mode-changed", "ca-made", "certificate-issued", "unix-socket", "connections-limited"]),
+  event: z.enum(["start", "stop", "proxy-restarted", "policy-replaced", "policy-refused", "upstream-failing", "upstream-back", "set-full", "lines-dropped", "mode-changed", "ca-made", "certificate-issued", "certificate-refused", "unix-socket", "connections-limited"]),
   detail: z.string(),
   added: z.array(z.string()),
   removed: z.array(z.string()),

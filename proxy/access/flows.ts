@@ -5,7 +5,12 @@ import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
 /** Something that was let through and still goes on. */
 export type FlowInput = { asked: Asked; admitted: Admitted; /** Ends it at once. */ cut: () => void };
 
-export type Flow = { /** Writes down what it carried, once. */ end: (carried: { bytesUp: number; bytesDown: number }) => void };
+export type Flow = {
+  /** Writes down what it carried, once. */
+  end: (carried: { bytesUp: number; bytesDown: number }) => void;
+  /** Ends it without a line: the flows inside it tell what was carried. */
+  forget: () => void;
+};
 
 /** All open connections and tunnels: a new policy cuts those that it does not let through. */
 export class Flows {
@@ -32,6 +37,10 @@ export class Flows {
         const { asked, admitted } = input;
         const now = Date.now();
         this.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut.delete(flow) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - started) }, now);
+      },
+      forget: () => {
+        this.open.delete(flow);
+        this.wasCut.delete(flow);
       },
     };
     this.open.set(flow, input);

@@ -7,7 +7,7 @@ import type { DecisionEntry } from "../../../../policy/decision-record.ts";
 import { ConfigError } from "../../../../policy/errors.ts";
 import { type Host, parseHost } from "../../../../policy/host-name.ts";
 import { makeAuthority } from "../../../../proxy/interception/authority.ts";
-import { recordIssued } from "../../../../proxy/interception/issue-log.ts";
+import { CertificateLog } from "../../../../proxy/interception/certificate-log.ts";
 import { LeafCache } from "../../../../proxy/interception/leaf-cache.ts";
 
 const HOUR_MS = 3_600_000;
@@ -123,12 +123,14 @@ describe("the log of certificates", () => {
   test("names each host, but a flood becomes a count", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
     const lines: DecisionEntry[] = [];
-    const record = recordIssued({ write: (entry) => lines.push(entry) });
-    for (let index = 0; index < 5000; index += 1) record(`h${index}.example`, Date.now());
+    const log = new CertificateLog({ write: (entry) => lines.push(entry) });
+    for (let index = 0; index < 5000; index += 1) log.writeIssued(`h${index}.example`, Date.now());
     expect(lines).toHaveLength(100);
     expect(lines[0]).toMatchObject({ kind: "event", event: "certificate-issued", detail: "h0.example, valid until 2030-03-17T17:46:40.000Z" });
+    log.writeRefused("pinned.example", "unknown ca");
+    expect(lines.at(-1)).toMatchObject({ event: "certificate-refused", detail: expect.stringContaining("pinned.example (unknown ca)") });
     vi.advanceTimersByTime(2000);
-    record("later.example", Date.now());
-    expect(lines.at(-1)).toMatchObject({ detail: expect.stringMatching(/^later\.example, .*; 4900 more were made/) });
+    log.writeIssued("later.example", Date.now());
+    expect(lines.at(-1)).toMatchObject({ detail: expect.stringMatching(/^later\.example, .*; 4900 more since/) });
   });
 });
