@@ -66,8 +66,8 @@ test("100,000 frames of any bytes are read, refused or waited for, and none is l
       const input = Buffer.from([...head, ...tail]).subarray(0, cut);
       const [greeting, request] = [readGreeting(input), readRequest(input)];
       expect(kinds.has(greeting.kind) && kinds.has(request.kind)).toBe(true);
-      for (const read of [greeting, request]) if (read.kind === "frame") expect(read.end).toBeLessThanOrEqual(input.length);
-      if (request.kind === "frame") expect([request.value.command, request.value.port]).toEqual([input[1], input.readUInt16BE(request.end - 2)]);
+      for (const read of [greeting, request]) expect(read.kind !== "frame" || read.end <= input.length).toBe(true);
+      expect(request.kind !== "frame" || (request.value.command === input[1] && request.value.port === input.readUInt16BE(request.end - 2))).toBe(true);
     }),
     { numRuns: 100_000, seed: 1928 },
   );

@@ -7,6 +7,7 @@ import { type HelloRead, readClientHello } from "../../../../proxy/tls/client-he
 import { extension, type HelloOptions, makeHello, makeMessage, makeRecords, nameEntry, serverName, vector } from "../../../lab/client-hello.ts";
 
 const none = Buffer.alloc(0);
+const padded = (length: number): HelloRead => readClientHello(makeHello({ also: [extension(21, Buffer.alloc(length))] }));
 const bytes = (...values: readonly number[]): Buffer => Buffer.from(values);
 
 describe("a hello", () => {
@@ -64,7 +65,6 @@ describe("a hello", () => {
   });
 
   test("of nearly 32 KiB is read, a larger one is not", () => {
-    const padded = (length: number): HelloRead => readClientHello(makeHello({ also: [extension(21, Buffer.alloc(length))] }));
     expect(padded(32_000).kind).toBe("hello");
     expect(padded(32_768)).toEqual({ kind: "malformed", what: "the hello is too large" });
     expect(readClientHello(bytes(22, 3, 1, 0, 4, 1, 255, 255, 255))).toEqual({ kind: "malformed", what: "the hello is too large" });
@@ -86,11 +86,6 @@ describe("not TLS", () => {
 
 describe("a malformed hello is", () => {
   const suffixed = (type: number): Buffer => Buffer.concat([makeHello(), makeRecords(bytes(1, 0), { type })]);
-  const unlike = (change: (hello: Buffer) => void): Buffer => {
-    const hello = makeHello();
-    change(hello);
-    return hello;
-  };
   test.for<{ what: string; first: Buffer; says: string | RegExp }>([
     { what: "one with two server names", first: makeHello({ only: [serverName(nameEntry("a.example.com"), nameEntry("b.example.com"))] }), says: "several server names" },
     { what: "one with the same server name twice", first: makeHello({ only: [serverName(nameEntry("a.example.com"), nameEntry("a.example.com"))] }), says: "several server names" },
@@ -128,7 +123,7 @@ describe("a malformed hello is", () => {
     { what: "one with an alert between its records", first: Buffer.concat([makeRecords(makeMessage(), { size: 20 }).subarray(0, 25), bytes(21, 3, 1, 0, 2, 1, 0)]), says: "another kind inside" },
     { what: "one with an empty record", first: bytes(22, 3, 1, 0, 0, 22, 3, 1), says: "wrong length" },
     { what: "one with a record over 16 KiB", first: bytes(22, 3, 1, 0x40, 0x01), says: "wrong length" },
-    { what: "one whose length is too small", first: unlike((hello) => hello.writeUInt8(hello.readUInt8(8) - 1, 8)), says: "bytes behind the hello" },
+    { what: "one whose length is too small", first: Buffer.concat([makeHello().subarray(0, 8), bytes(makeHello().readUInt8(8) - 1), makeHello().subarray(9)]), says: "bytes behind the hello" },
   ])("$what", ({ first, says }) => {
     const read = readClientHello(first);
     if (read.kind !== "malformed") throw new Error(`it is ${read.kind}`);
@@ -139,6 +134,12 @@ describe("a malformed hello is", () => {
     expect([20, 21, 22, 23].map((type) => readClientHello(suffixed(type)).kind)).toEqual(["hello", "hello", "hello", "hello"]);
   });
 });
+
+/** More bytes are asked for than there are; a name stands in the bytes, or is spread over several records. */
+function isPossible(read: HelloRead, input: Buffer): boolean {
+  if (read.kind === "need-more") return read.bytes > input.length;
+  return read.kind !== "hello" || read.sni === undefined || input.includes(read.sni) || input.readUInt16BE(3) < input.length - 5;
+}
 
 describe("any bytes", () => {
   const KINDS: ReadonlySet<string> = new Set(["hello", "need-more", "not-tls", "malformed"]);
@@ -152,9 +153,7 @@ describe("any bytes", () => {
         const split = damaged.length > 5 ? makeRecords(damaged.subarray(5), { size }) : damaged;
         for (const input of [damaged, split]) {
           const read = readClientHello(input);
-          expect(KINDS.has(read.kind)).toBe(true);
-          if (read.kind === "need-more") expect(read.bytes).toBeGreaterThan(input.length);
-          if (read.kind === "hello" && read.sni !== undefined) expect(input.includes(read.sni) || input === split).toBe(true);
+          expect(KINDS.has(read.kind) && isPossible(read, input)).toBe(true);
         }
       }),
       { numRuns: 100_000, seed: 8446 },

@@ -80,9 +80,10 @@ describe("any bytes", () => {
         const text = words.join("");
         const input = text.slice(0, text.length - (cut > 30 ? 1 : 0));
         const flight = read(input);
-        const [, line, end] = /^[ \t\v\f\r\n]*([^\n]*)(\n)?/.exec(input) ?? [];
-        if (flight.kind === "other" && end !== undefined && line !== undefined && !line.includes("\0")) expect(couldBeRequest(line)).toBe(false);
-        if (flight.kind === "need-more") expect(flight.bytes).toBeGreaterThan(input.length);
+        const [, line = "", end] = /^[ \t\v\f\r\n]*([^\n]*)(\n)?/.exec(input) ?? [];
+        const isPassedOn = flight.kind === "other" && end !== undefined && !line.includes("\0");
+        expect(isPassedOn && couldBeRequest(line)).toBe(false);
+        expect(flight.kind !== "need-more" || flight.bytes > input.length).toBe(true);
       }),
       { numRuns: 100_000, seed: 9112 },
     );
@@ -91,8 +92,9 @@ describe("any bytes", () => {
   test("at all get an answer, and the same one whatever follows it", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.uint8Array({ maxLength: 20 }), (first, more) => {
-        const flight = readFirstFlight(Buffer.from(first));
-        if (flight.kind === "http" || flight.kind === "other" || flight.kind === "http2") expect(readFirstFlight(Buffer.from([...first, ...more])).kind).toBe(flight.kind);
+        const { kind } = readFirstFlight(Buffer.from(first));
+        const later = readFirstFlight(Buffer.from([...first, ...more])).kind;
+        expect(kind === "need-more" || kind === "malformed" || later === kind).toBe(true);
       }),
       { numRuns: 20_000, seed: 9113 },
     );
