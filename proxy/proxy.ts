@@ -1,5 +1,5 @@
 import { KnownError } from "../policy/errors.ts";
-import type { ProxySecrets } from "../policy/proxy-secrets.ts";
+import { BoxWeb, type WebOptions } from "./box-web.ts";
 import { AnswerCache } from "./dns/answer-cache.ts";
 import { serveDatagrams } from "./dns/datagram-listener.ts";
 import { DecisionLog } from "./log/decision-log.ts";
@@ -12,19 +12,6 @@ import { PrivateNames } from "./dns/private-names.ts";
 import { Resolver } from "./dns/resolver.ts";
 import { serveStreams } from "./dns/stream-listener.ts";
 import { UpstreamPool } from "./dns/upstream-pool.ts";
-
-/** What carries the web where names are judged: inherited sockets that listen, and what only this process may know. */
-export type WebOptions = {
-  /** For programs that were told of a proxy. */
-  http: readonly number[];
-  socks: readonly number[];
-  /** To which connections to 80 and 443 are led. */
-  plain: readonly number[];
-  tls: readonly number[];
-  /** Where the site's proxy of the policy is: the kernel lets this process reach these addresses and no others. */
-  siteProxy: readonly string[];
-  secrets: ProxySecrets;
-};
 
 export type ProxyOptions = {
   /** Inherited sockets: bound for UDP, listening for TCP. */
@@ -55,6 +42,7 @@ export async function startProxy(options: ProxyOptions): Promise<void> {
   const cache = new AnswerCache();
   const resolver = new Resolver({ cache, log, pool, privateNames, learn: (name, addresses) => link.ask({ op: "learn", name, addresses: [...addresses] }) });
   const server = new NameServer({ log, cache, resolver });
+  const web = options.web === undefined ? undefined : new BoxWeb({ resolver, cache, log, options: options.web });
   let policies = Promise.resolve();
   let expiry: NodeJS.Timeout | undefined;
 
@@ -80,6 +68,7 @@ export async function startProxy(options: ProxyOptions): Promise<void> {
       const live = await buildLivePolicy(message, Date.now());
       log.start(message.session);
       server.replace(live);
+      await web?.replace(live);
       clearTimeout(expiry);
       if (live.box.nextExpiry !== undefined) {
         // When the time of a word is over, the same document makes another policy.

@@ -94,6 +94,7 @@ export class Access {
 
   private finish({ asked, key, verdict, found }: { asked: Asked; key: string; verdict: Extract<Verdict, { host: Host }>; found: Found }): Outcome {
     const { action, decision, host } = verdict;
+    if (!found.ok && found.refused !== undefined) return this.refuse(asked, { ...decision, action: "deny", ...found.refused }, []);
     if (!found.ok) return this.fail(asked, decision, found.why);
     const { kept, refused } = judgeAddresses(this.policy, verdict, found.addresses);
     if (kept.length === 0 && refused !== undefined) return this.refuse(asked, refused, found.addresses);
@@ -132,5 +133,5 @@ function keyOf({ protocol, method, host, port }: Asked): string {
 
 /** Whether nothing but host, port, protocol and method decides. */
 function isPlain({ use }: Asked, { policy }: AccessPolicy): boolean {
-  return (use.claims === undefined || use.claims.length === 0) && (use.kind === "request" || policy.methods === "full");
+  return (use.claims === undefined || use.claims.length === 0) && (policy.methods === "full" || (use.kind === "request" && use.upgrade !== true));
 }
