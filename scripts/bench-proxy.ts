@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { PROXY_NODE_OPTIONS } from "../entrypoint/start-proxy.ts";
@@ -26,13 +27,14 @@ async function main(): Promise<number> {
   const { values } = parseArgs({ options: { rounds: { type: "string", default: "15" }, json: { type: "string", default: join(import.meta.dirname, "../build/bench-proxy.json") } } });
   if (process.env[INSIDE] === undefined) return await enterNamespace();
   const dir = mkdtempSync(join(tmpdir(), "agentbox-bench-proxy-"));
+  // squid and dante write as users of their own.
+  chmodSync(dir, 0o777);
   await prepareNamespace(dir);
   const { peers, stop } = await startPeers(dir, { nodeOptions: PROXY_NODE_OPTIONS, rules: RULES });
   try {
-    const idle = peers.map((peer) => ({ name: peer.name, kib: readMemory(peer) }));
+    const memory = await measureMemory(peers);
     const results = [];
     for (const measure of planMeasures(peers)) results.push({ ...measure, results: await run(measure, Number(values.rounds)) });
-    const memory = await measureMemory(peers, idle);
     process.stdout.write(results.map((result) => `${result.title} (${result.unit})\n${renderResults(result.results)}\n\n`).join(""));
     process.stdout.write(`${renderMemory(memory)}\n`);
     mkdirSync(dirname(values.json), { recursive: true });
@@ -63,6 +65,8 @@ async function prepareNamespace(dir: string): Promise<void> {
   const hosts = join(dir, "hosts");
   writeFileSync(hosts, `127.0.0.1 localhost\n${ORIGIN.address} ${ORIGIN.host}\n`);
   await execa("mount", ["--bind", hosts, "/etc/hosts"]);
+  // squid does not start where a killed one left its shared memory.
+  await execa("mount", ["-t", "tmpfs", "tmpfs", "/dev/shm"]);
 }
 
 function planMeasures(peers: readonly Peer[]): Measure[] {
@@ -106,19 +110,21 @@ async function run({ title, cases }: Measure, rounds: number): Promise<{ name: s
 
 type Memory = { name: string; idleKib: number; heldKib: number; perTunnelKib: number };
 
-async function measureMemory(peers: readonly Peer[], idle: readonly { name: string; kib: number }[]): Promise<Memory[]> {
+/** Of peers that have served nothing yet. */
+async function measureMemory(peers: readonly Peer[]): Promise<Memory[]> {
+  await sleep(3000);
   const memory: Memory[] = [];
   for (const peer of peers) {
     const port = peer.http ?? peer.socks;
     // A server with a limit of its own below that many is left out.
     if (port === undefined || peer.name === "tinyproxy") continue;
-    const before = readMemory(peer);
+    const idleKib = readMemory(peer);
     const task = { port, ask: peer.http === undefined ? "socks" : "connect", host: ORIGIN.host, kind: "hold", amount: HELD };
     const child = spawn(process.execPath, [join(HERE, "client.ts"), JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
     await new Promise((resolve) => child.stdout.once("data", resolve));
     const held = readMemory(peer);
     child.kill("SIGKILL");
-    memory.push({ name: peer.name, idleKib: idle.find(({ name }) => name === peer.name)?.kib ?? 0, heldKib: held, perTunnelKib: (held - before) / HELD });
+    memory.push({ name: peer.name, idleKib, heldKib: held, perTunnelKib: (held - idleKib) / HELD });
   }
   return memory;
 }

@@ -10,12 +10,13 @@ import { build, type BuildOptions, type Plugin } from "esbuild";
 const root = path.join(import.meta.dirname, "..");
 
 /** One bundle. `apart` names imports that stay files of their own, loaded only when they are needed. */
-type Bundle = { entry: string; output: string; apart?: Readonly<Record<string, string>> };
+export type Bundle = { entry: string; output: string; apart?: Readonly<Record<string, string>> };
 
 const bundles: readonly Bundle[] = [
-  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs" } },
+  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs", "authority.ts": "./authority.mjs" } },
   { entry: "cli/ui/launch-screen.tsx", output: "launch-screen.mjs" },
   { entry: "cli/ui/setup-screen.tsx", output: "setup-screen.mjs" },
+  { entry: "proxy/interception/authority.ts", output: "authority.mjs" },
   // The first of the two only turns the compile cache on, which must happen before the second is loaded.
   { entry: "entrypoint/start.ts", output: "entrypoint.mjs", apart: { "main.ts": "./entrypoint-main.mjs" } },
   { entry: "entrypoint/main.ts", output: "entrypoint-main.mjs" },
@@ -34,10 +35,11 @@ async function main(): Promise<void> {
   await Promise.all(present.map((bundle) => build(renderOptions(bundle))));
 }
 
-function renderOptions({ entry, output, apart = {} }: Bundle): BuildOptions {
+/** Options of one bundle; the entry is relative to the project, the output to `build/` unless it is absolute. */
+export function renderOptions({ entry, output, apart = {} }: Bundle): BuildOptions {
   return {
     entryPoints: [path.join(root, entry)],
-    outfile: path.join(root, "build", output),
+    outfile: path.resolve(root, "build", output),
     bundle: true,
     platform: "node",
     target: "node24",
@@ -84,4 +86,4 @@ function keepApart(entry: string, apart: Readonly<Record<string, string>>): Plug
   };
 }
 
-await main();
+if (import.meta.main) await main();

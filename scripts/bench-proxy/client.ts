@@ -24,11 +24,11 @@ function fail(why: string): never {
 }
 
 /** Opens a connection through the proxy; `onBytes` gets what the origin sends. */
-function openConnection({ port, ask, host }: Task, onBytes: (bytes: Buffer, length: number) => void): Promise<Socket> {
+function openConnection({ port, ask, host, kind }: Task, onBytes: (bytes: Buffer, length: number) => void): Promise<Socket> {
   const { promise, resolve } = Promise.withResolvers<Socket>();
   let greeted = ask === "direct";
   let stage = 0;
-  const buffer = Buffer.allocUnsafe(1024 * 1024);
+  const buffer = Buffer.allocUnsafe(kind === "bulk" ? 1024 * 1024 : 4096);
   const socket = connect({
     port,
     host: "127.0.0.1",

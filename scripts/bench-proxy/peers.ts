@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { build } from "esbuild";
+import { renderOptions } from "../build.ts";
 
 /** A proxy that is measured, and the ports on which it takes what. */
 export type Peer = { name: string; http?: number; socks?: number; forward?: number; pids: () => number[] };
@@ -22,24 +24,26 @@ export async function startPeers(dir: string, options: { nodeOptions: readonly s
     children.push(child);
     return child;
   };
-  const node = (file: string, ...args: string[]): ChildProcess => run([process.execPath, ...options.nodeOptions, join(HERE, file), ...args]);
+  const bundle = join(dir, "ours.mjs");
+  // As it is shipped: Node takes memory for reading TypeScript.
+  await build(renderOptions({ entry: relative(join(HERE, "../.."), join(HERE, "ours.ts")), output: bundle }));
+  const ours = (settings: object): ChildProcess => run([process.execPath, ...options.nodeOptions, bundle, JSON.stringify(settings)]);
   run([process.execPath, join(HERE, "origin.ts"), ...ORIGIN.ports.map((port) => `${ORIGIN.address}:${port}`)]);
-  const small = node("ours.ts", JSON.stringify({ http: OURS.small[0], socks: OURS.small[1], rules: 60, log: join(dir, "small") }));
-  const large = node("ours.ts", JSON.stringify({ http: OURS.large[0], socks: OURS.large[1], rules: options.rules, log: join(dir, "large") }));
-  const pipe = node("pipe-proxy.ts", "3130");
+  const small = ours({ http: OURS.small[0], socks: OURS.small[1], rules: 60, log: join(dir, "small") });
+  const large = ours({ http: OURS.large[0], socks: OURS.large[1], rules: options.rules, log: join(dir, "large") });
+  const pipe = run([process.execPath, join(HERE, "pipe-proxy.ts"), "3130"]);
   const squid = run(["/usr/sbin/squid", "-N", "-f", writeSquid(dir)]);
   const tinyproxy = run(["/usr/bin/tinyproxy", "-d", "-c", writeTinyproxy(dir)]);
   const haproxy = run(["/usr/sbin/haproxy", "-db", "-f", writeHaproxy(dir)]);
   const dante = run(["/usr/sbin/danted", "-f", writeDante(dir)]);
-  const of = (child: ChildProcess) => () => familyOf(child.pid ?? 0);
   const peers: Peer[] = [
-    { name: "agentbox", http: OURS.small[0], socks: OURS.small[1], pids: of(small) },
-    { name: `agentbox, ${options.rules} rules`, http: OURS.large[0], socks: OURS.large[1], pids: of(large) },
-    { name: "squid", http: 3131, pids: of(squid) },
-    { name: "tinyproxy", http: 3132, pids: of(tinyproxy) },
-    { name: "node pipes", http: 3130, pids: of(pipe) },
-    { name: "haproxy, tcp", forward: 3133, pids: of(haproxy) },
-    { name: "dante", socks: 3134, pids: of(dante) },
+    { name: "agentbox", http: OURS.small[0], socks: OURS.small[1], pids: listFamily(small) },
+    { name: `agentbox, ${options.rules} rules`, http: OURS.large[0], socks: OURS.large[1], pids: listFamily(large) },
+    { name: "squid", http: 3131, pids: listFamily(squid) },
+    { name: "tinyproxy", http: 3132, pids: listFamily(tinyproxy) },
+    { name: "node pipes", http: 3130, pids: listFamily(pipe) },
+    { name: "haproxy, tcp", forward: 3133, pids: listFamily(haproxy) },
+    { name: "dante", socks: 3134, pids: listFamily(dante) },
   ];
   for (const { name, http, socks, forward } of peers) await waitFor(name, http ?? socks ?? forward ?? 0);
   return { peers, stop: () => children.forEach((child) => child.kill("SIGKILL")) };
@@ -48,6 +52,10 @@ export async function startPeers(dir: string, options: { nodeOptions: readonly s
 /** Resident memory of a peer with its children, in KiB. */
 export function readMemory({ pids }: Peer): number {
   return pids().reduce((sum, pid) => sum + Number(/^VmRSS:\s+(?<kib>\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.groups?.["kib"] ?? 0), 0);
+}
+
+function listFamily(child: ChildProcess): Peer["pids"] {
+  return () => familyOf(child.pid ?? 0);
 }
 
 function familyOf(pid: number): number[] {
@@ -73,7 +81,7 @@ async function waitFor(name: string, port: number): Promise<void> {
 function writeSquid(dir: string): string {
   const path = join(dir, "squid.conf");
   const shipped = readFileSync("/etc/squid/squid.conf", "utf8").replace(/^http_port .*$/m, "http_port 127.0.0.1:3131").replace(/^coredump_dir .*$/m, `coredump_dir ${dir}`);
-  writeFileSync(path, `${shipped}\naccess_log stdio:${dir}/squid-access.log squid\ncache_log ${dir}/squid-cache.log\npid_filename ${dir}/squid.pid\ncache_effective_user root\n`);
+  writeFileSync(path, `${shipped}\naccess_log stdio:${dir}/squid-access.log squid\ncache_log ${dir}/squid-cache.log\npid_filename ${dir}/squid.pid\n`);
   return path;
 }
 
