@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { SecureContext } from "node:tls";
 import { ConfigError } from "../../policy/errors.ts";
 import { type Host, renderHost } from "../../policy/host-name.ts";
@@ -36,7 +36,10 @@ export class LeafCache {
 
   constructor(parts: LeafCacheParts) {
     this.parts = parts;
-    this.authorityEnd = new X509Certificate(parts.authority.certPem).validToDate.getTime();
+    const { certPem, keyPem } = parts.authority;
+    const certificate = new X509Certificate(certPem);
+    if (!certificate.checkPrivateKey(createPrivateKey(keyPem))) throw new Error("the authority's key is not that of its certificate");
+    this.authorityEnd = certificate.validToDate.getTime();
   }
 
   get size(): number {
