@@ -46,11 +46,18 @@ export class TunnelRelay {
     this.up?.onEnd();
   }
 
-  /** Ends the flow and gives the upstream connection away: the tunnel is another's, or nobody's. */
-  release(): Connection {
+  /** Gives the tunnel away: those inside it tell what it carries. */
+  handOver(): Connection {
     this.upstream.handTo(NOBODY);
-    this.writeDown();
+    this.flow.forget();
     return this.upstream;
+  }
+
+  /** Ends it before anything of the client's was handed on. */
+  abandon(): void {
+    this.upstream.handTo(NOBODY);
+    this.upstream.destroy();
+    this.writeDown();
   }
 
   private close(): void {

@@ -77,7 +77,7 @@ class Opening implements Reader {
 
   onClose(): void {
     clearTimeout(this.timer);
-    this.relay.release().destroy();
+    this.relay.abandon();
   }
 
   private settle(flight: Settled, bytes: Buffer): boolean {
@@ -106,7 +106,7 @@ class Opening implements Reader {
     const verdict = judgeHost(access.policy, known);
     if (verdict.action === "deny") return this.leave({ ...known, protocol: "tls-sni" }, verdict.decision, ACCESS_DENIED);
     if (!intercepted) return this.relay.passOn(bytes, known);
-    const upstream = this.relay.release();
+    const upstream = this.relay.handOver();
     intercept(this.relay.client, Buffer.from(bytes), { asked, admitted, upstream });
     return false;
   }
@@ -114,7 +114,7 @@ class Opening implements Reader {
   /** Every request in the tunnel is judged, and dialled for, on its own. */
   private serveHttp(bytes: Buffer): boolean {
     const { asked: { protocol, client }, admitted: { name, port } } = this.passage;
-    this.relay.release().destroy();
+    this.relay.handOver().destroy();
     this.context.serveInside(this.relay.client, Buffer.from(bytes), { scheme: "http", port, host: name, protocol, client });
     return false;
   }
@@ -142,7 +142,7 @@ class Opening implements Reader {
   private leave(asked: Asked, decision: Parameters<WebContext["access"]["refuse"]>[1], words?: Buffer): false {
     clearTimeout(this.timer);
     this.context.access.refuse(asked, decision, this.passage.admitted.addresses);
-    this.relay.release().destroy();
+    this.relay.abandon();
     leave(this.relay.client, words);
     return false;
   }
