@@ -150,12 +150,17 @@ export class Keeper {
   private async enforce({ version, document }: Offer, removed: "cut" | "close"): Promise<Built> {
     const built = await buildPolicy(document, this.start.lists, version);
     if (!built.ok) return built;
-    const taken = await this.until(PROXY_LIMIT_MS, () => (this.proxy.confirmed?.version === version ? this.proxy.confirmed : undefined));
-    // What was judged by the policy before is in the kernel before it is judged anew.
+    // What was judged by the policy before is in the kernel before it is judged anew, which takes its time while the proxy builds.
     await Promise.allSettled(this.learning);
-    const errors = taken?.ok === true ? await this.kernel.replace(this.held.box, built.policy.box, removed) : [taken?.detail ?? "the resolver did not take the policy in time"];
+    const errors = await this.kernel.replace({ before: this.held.box, next: built.policy.box, removed, agreed: () => this.hearTaken(version) });
     if (errors.length === 0) return built;
     return { ok: false, complaints: errors.map((what) => ({ what, expected: "a policy that resolver and kernel take", fix: "the policy before stays in force; try again" })) };
+  }
+
+  /** Waits until the proxy has taken what it was offered; returns what speaks against it. */
+  private async hearTaken(version: number): Promise<string[]> {
+    const taken = await this.until(PROXY_LIMIT_MS, () => (this.proxy.confirmed?.version === version ? this.proxy.confirmed : undefined));
+    return taken?.ok === true ? [] : [taken?.detail ?? "the resolver did not take the policy in time"];
   }
 
   private async answer(question: ProxyQuestion): Promise<{ ok: boolean; detail: string }> {

@@ -24,6 +24,9 @@ export type KernelPolicyInput = {
   onFull: (detail: string) => void;
 };
 
+/** `close` lets the connections of what is taken out go on. */
+type Replacement = { before: BoxPolicy; next: BoxPolicy; removed: "cut" | "close"; agreed: () => Promise<string[]> };
+
 /** The policy as the kernel knows it: literal, learned and cut sets, and what they hold. Times are of the monotonic clock, in ms. */
 export class KernelPolicy {
   /** A sentence while the kernel takes no entries. */
@@ -102,9 +105,10 @@ export class KernelPolicy {
 
   /**
    * Goes from one policy to the next: literals are swapped, learned addresses that are allowed no more are
-   * taken out, and with `cut` their connections end. When the kernel refuses, the literals before come back.
+   * taken out, and with `cut` their connections end. Everything is worked out before `agreed` is asked, which returns what
+   * speaks against it. When the kernel refuses, the literals before come back.
    */
-  async replace(before: BoxPolicy, next: BoxPolicy, removed: "cut" | "close"): Promise<string[]> {
+  async replace({ before, next, removed, agreed }: Replacement): Promise<string[]> {
     const now = performance.now();
     const pinned = this.pinCount;
     const literals = collectLiterals(next, this.input.hosts, this.pins);
@@ -114,7 +118,8 @@ export class KernelPolicy {
     const gone = removed === "close" ? [] : distinct([...old.filter(({ range, port }) => !is.has(keyOf(range.text, port))), ...[...closed, ...this.table.gone(before, is)].map(toTarget)], literals);
     // A box may have learned many thousands: what stays is listed only where something is cut.
     const kept = gone.length + this.cuts.size === 0 ? [] : [...literals, ...[...is.values()].map(toTarget)];
-    const errors = await this.swapLiterals(literals);
+    const objections = await agreed();
+    const errors = objections.length > 0 ? objections : await this.swapLiterals(literals);
     if (errors.length > 0) return errors;
     const changes: SetChange[] = [
       ...closed.map(renderDelete),
