@@ -69,6 +69,12 @@ export function findOption(typed: string, words: readonly string[] = []): Option
   return found.find((spec) => spec.verbs.some((verb) => line.startsWith(`${verb} `))) ?? found[0];
 }
 
+/** Lists the options that may be meant on a line that begins with `words`: another verb's are none of an agent's. */
+export function listOptions(words: readonly string[]): readonly OptionSpec[] {
+  const line = `${words.join(" ")} `;
+  return words.length === 0 ? optionSpecs : optionSpecs.filter((spec) => spec.verbs.some((verb) => images.includes(verb) || line.startsWith(`${verb} `)));
+}
+
 /** Renders an option as help and messages show it: `-p, --port PORT`. */
 export function renderOption({ name, short, value }: OptionSpec): string {
   return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;

@@ -1,6 +1,6 @@
 import type { Complaint } from "../policy/errors.ts";
 import { quote } from "../policy/parsed.ts";
-import { findOption, type OptionSpec, optionSpecs } from "./args-options.ts";
+import { findOption, listOptions, type OptionSpec } from "./args-options.ts";
 import { findNearest } from "../policy/nearest.ts";
 
 /** One option as it was typed; `value` is undefined for a switch. */
@@ -57,8 +57,8 @@ function splitOption(word: string): { typed: string; attached: string | undefine
 }
 
 /** Where the option that was meant takes a value, the next word is that value and no mistake of its own. */
-function takeUnknown(typed: string, next: string | undefined, { complaints }: Words): number {
-  const near = typed.startsWith("--") ? findNearest(typed.slice(2), optionSpecs.map(({ name }) => name)) : undefined;
+function takeUnknown(typed: string, next: string | undefined, { complaints, words }: Words): number {
+  const near = typed.startsWith("--") ? findNearest(typed.slice(2), listOptions(words).map(({ name }) => name)) : undefined;
   complaints.push({
     what: `there is no option ${quote(typed)}`,
     fix: near === undefined ? "see agentbox --help; options of the agent go after --" : `did you mean --${near}? Options of the agent go after --`,
