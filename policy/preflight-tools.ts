@@ -10,7 +10,7 @@ import { findCurlNeeds, findHttpieNeeds, findWgetNeeds } from "./preflight-web.t
 
 /** Programs that take a URL for text. */
 const LOCAL = listNames(
-  ". : [ [[ ack ag alias awk base64 basename bc bat cat cd chmod chown cmp code column comm cp cut date dd declare df diff dirname du echo egrep emacs env expand export expr false fgrep file fold gawk grep gunzip gzip head help history install join jq kill less let ln local logger look ls make man md5sum mkdir mktemp more mv nano nl nvim od paste pgrep printf ps pwd read readlink readonly realpath rev rg rm rmdir sed seq set sha256sum shift sleep sort split stat strings tac tail tar tee test touch tr trap tree true tsort type typeset uname uniq unset unzip vi vim wall wc whereis which xxd yq zcat zgrep zip",
+  ". : [ [[ ack ag agentbox agentbox-run agentbox-setup alias awk base64 basename bc bat cat cd chmod chown cmp code column comm cp cut date dd declare df diff dirname du echo egrep emacs env expand export expr false fgrep file fold gawk grep gunzip gzip head help history install join jq kill less let ln local logger look ls make man md5sum mkdir mktemp more mv nano nl nvim od paste pgrep printf ps pwd read readlink readonly realpath rev rg rm rmdir sed seq set sha256sum shift sleep sort split stat strings tac tail tar tee test touch tr trap tree true tsort type typeset uname uniq unset unzip vi vim wall wc whereis which xxd yq zcat zgrep zip",
 );
 
 /** Finds what one command needs that starts no other one. `program` in the answer is its name without a directory. */

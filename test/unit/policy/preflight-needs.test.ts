@@ -96,6 +96,7 @@ describe("what a command line obviously needs", () => {
     "npm ci --offline; pip install --no-index x; uv sync --offline",
     "which curl; command -v wget; type git; man ssh; ssh -V; docker --version; sudo",
     "ssh build-host; scp x host:y; git clone work:repo",
+    "agentbox policy explain https://a.example; agentbox preflight -- curl https://a.example",
     "# curl https://a.example",
     "echo 'curl https://a.example'",
     "make URL=https://a.example",
