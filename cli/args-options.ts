@@ -31,7 +31,7 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "ignore-dot-env", verbs: boxVerbs, help: "do not read the project's .env" },
   { name: "dry-run", verbs: boxVerbs, help: "show the allowlist, mounts and engine command, and start nothing" },
   { name: "full-network", verbs: boxVerbs, help: "no firewall for this start, whatever AGENTBOX_FIREWALL says" },
-  { name: "enforcement", value: "address", verbs: boxVerbs, help: "what the firewall decides by" },
+  { name: "enforcement", value: "name|address", verbs: boxVerbs, help: "what the firewall decides by: the names that the web tells, or addresses alone" },
   { name: "batch", verbs: boxVerbs, help: "ask nothing and draw nothing, as without a terminal; what agentbox-run adds" },
   { name: "admin", verbs: ["shell"], help: "as root, without capabilities while the firewall is on" },
   { name: "engine", value: "docker|podman", verbs: [...images, "doctor", "cleanup", ...live, "policy diff", "policy apply"], help: "the container engine; found by itself otherwise" },

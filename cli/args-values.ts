@@ -47,9 +47,7 @@ export function parseTopology(text: string): Parsed<Topology> {
 /** Parses what the firewall is to decide by. */
 export function parseEnforcement(text: string): Parsed<Enforcement> {
   const enforcement = ENFORCEMENTS.find((candidate) => candidate === text);
-  if (enforcement !== undefined) return parsed(enforcement);
-  if (text === "name") return refused("--enforcement name comes with a later version", ENFORCEMENTS.join(" or "));
-  return refused(`--enforcement ${quote(text)} is not an enforcement`, ENFORCEMENTS.join(" or "));
+  return enforcement === undefined ? refused(`--enforcement ${quote(text)} is not an enforcement`, ENFORCEMENTS.join(" or ")) : parsed(enforcement);
 }
 
 /** Parses how closely a command line is looked at before it runs. */

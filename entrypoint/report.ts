@@ -58,8 +58,8 @@ export function describeProof(critical: number, resolver: boolean): string {
 export function describeReady(box: BoxPolicy | undefined, kernel: Kernel): string {
   if (box === undefined) return "firewall on: no network at all; verified";
   const families = kernel.ipv6 ? "IPv4 and IPv6" : "IPv4";
-  const { list, names, report } = box;
-  const reach = `${count(list.entries.length, "entry", "entries")} (${count(names.length, "name", "names")}) may be reached by address over ${families}`;
+  const { list, names, report, enforcement } = box;
+  const reach = `${count(list.entries.length, "entry", "entries")} (${count(names.length, "name", "names")}) may be reached by ${enforcement} over ${families}`;
   if (report) return `REPORT MODE: ${reach}; everything else that is public is let through and written down, nothing of it is refused; verified`;
   return `firewall on: ${reach}, everything else is refused; verified`;
 }

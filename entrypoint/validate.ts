@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { LookupFunction } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { BoxSpec } from "../policy/box-spec.ts";
+import { type BoxSpec, CA_BUNDLE_PATH } from "../policy/box-spec.ts";
 import type { CriticalService } from "../policy/critical-service.ts";
 import type { BoxPolicy } from "../policy/box-policy.ts";
 import { ResolveError } from "../policy/errors.ts";
@@ -29,7 +29,7 @@ export type ValidateInput = {
 export async function validateReach({ user, box, reachable }: ValidateInput): Promise<void> {
   await actAs(user, async () => {
     const critical = box?.list.critical ?? [];
-    const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(CA_BUNDLE);
+    const ca = critical.length === 0 ? Buffer.alloc(0) : readFileSync(chooseBundle(box));
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     // In report mode a foreign name is answered; that is what it is for.
     const foreign = box === undefined || box.report ? undefined : chooseProbe(box.policy);
@@ -44,6 +44,11 @@ export async function validateReach({ user, box, reachable }: ValidateInput): Pr
       })),
     );
   });
+}
+
+/** Where TLS is opened, services show certificates of the session's authority. */
+function chooseBundle(box: BoxPolicy | undefined): string {
+  return box?.enforcement === "name" && box.nameWall.intercept ? CA_BUNDLE_PATH : CA_BUNDLE;
 }
 
 /** TCP and TLS with a verified certificate; whatever HTTP would answer does not matter. */

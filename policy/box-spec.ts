@@ -30,11 +30,14 @@ export const DECISION_LOG_DIR = `${KEEPER_DIR}/log`;
 export const POLICY_JSON_PATH = "/run/agentbox/policy.json";
 export const POLICY_TEXT_PATH = "/run/agentbox/policy.md";
 
+/** Where TLS is opened: what the agent's programs trust, the session's authority among it. Beside `box.json` too. */
+export const CA_BUNDLE_PATH = "/run/agentbox/ca-bundle.crt";
+
 /** Where the box's own resolver listens, on UDP and TCP port 53. */
 export const RESOLVER_ADDRESSES = { 4: "127.0.0.1", 6: "::1" } as const;
 
 /** Where the proxy of the name wall listens. */
-export const LISTENER_ADDRESSES = RESOLVER_ADDRESSES;
+export const LISTENER_ADDRESSES = { 4: "127.0.0.1", 6: "::1" } as const;
 
 /** The ports to which connections to 80 and 443 are led: a listener for plain HTTP, and one for TLS. */
 export const TRANSPARENT_PORTS = { plain: 64_980, tls: 64_443 } as const;

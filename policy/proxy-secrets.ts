@@ -5,7 +5,7 @@ import { z } from "zod";
  * is opened, and who it is to the site's proxy. The command line writes it into the session's log directory,
  * which no agent's container sees and no agent may enter, and removes it when the session ends.
  */
-export const proxySecretsSchema = z.strictObject({
+const proxySecretsSchema = z.strictObject({
   version: z.literal(1),
   authority: z.strictObject({ certPem: z.string(), keyPem: z.string() }).nullable(),
   upstream: z.strictObject({ user: z.string(), password: z.string() }).nullable(),

@@ -24,7 +24,7 @@ export function renderKernelText({ planned, upstreams }: { planned: PlannedBox; 
     subnets,
     ssh: policy?.ssh ?? "listed",
     report: policy?.report ?? false,
-    nameWall: network.mode === "none" || policy?.enforcement !== "name" ? undefined : { siteProxy: [] },
+    nameWall: network.mode === "none" || policy?.enforcement !== "name" ? undefined : { siteProxy: planned.siteProxy.map((address) => ({ address, port: policy.nameWall.upstream?.port ?? 0 })) },
   });
   return [
     { title: "Sets, for ipset -exist restore", text: renderEmptySets(plan) },

@@ -41,11 +41,11 @@ function section(title: string, lines: readonly string[]): string {
   return `${title}\n${lines.map((line) => `  ${line}\n`).join("")}`;
 }
 
-function renderNetwork({ network, topology, upstreams, notices }: PlannedBox): string[] {
+function renderNetwork({ network, document, topology, upstreams, siteProxy, notices }: PlannedBox): string[] {
   const { firewall, mode, why } = network;
   if (!firewall) return [`firewall off: ${why}`, ...notices];
   const resolvers = upstreams === "ask-engine" ? "as the engine says at the start" : upstreams.join(" ") || "none";
-  return [`firewall on, mode ${mode}, by address: ${why}`, `topology ${topology}`, `resolvers behind the box's own: ${resolvers}`, ...notices];
+  return [`firewall on, mode ${mode}, by ${document.enforcement}: ${why}`, `topology ${topology}`, `resolvers behind the box's own: ${resolvers}`, ...(siteProxy.length === 0 ? [] : [`the site's proxy: ${siteProxy.join(" ")}`]), ...notices];
 }
 
 function renderConfiguration({ config, trusted }: BoxRequest): string[] {

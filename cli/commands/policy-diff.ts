@@ -28,7 +28,7 @@ async function describeBox(root: string, config: SessionConfig, box: LiveBox): P
   if (enforced === undefined) return [`session ${id}: what it enforces is not known`];
   const overlay = readOverlay(directory);
   const policy = await readBoxPolicy(root, config.document(describeAgent(findAgentProfile(agent)), overlay));
-  const configured = viewPolicy(policy, { mode: "allowlist", topology, enforcement: "address", agent });
+  const configured = viewPolicy(policy, { mode: "allowlist", topology, enforcement: policy.enforcement, agent });
   const lines = compareViews(enforced, configured);
   const changes = overlay.allow.length + overlay.deny.length;
   const own = changes === 0 ? "" : `, with ${changes} ${changes === 1 ? "change" : "changes"} of its own`;

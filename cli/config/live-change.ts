@@ -6,7 +6,8 @@ import { detectEngine } from "../engine/detect.ts";
 import type { EngineKind } from "../engine/engine.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
-import { readEnforcedMode } from "../session/enforced-policy.ts";
+import { readEnforcedKind } from "../session/enforced-policy.ts";
+import { withEnforcement } from "../session/enforcement.ts";
 import { PATIENT_MS, sendControl } from "../session/control.ts";
 import { renderPolicyTexts } from "../session/policy-texts.ts";
 import { findRunningBoxes, type RunningBox } from "../session/running-boxes.ts";
@@ -66,13 +67,14 @@ type Outcome = { ok: true; added: readonly string[]; removed: readonly string[] 
 
 async function changeBox(box: LiveBox, { host, config, change, verify, closes = false }: Omit<LiveChange, "boxes">): Promise<Outcome> {
   const { record, directory, visible, engine } = box;
-  if (readEnforcedMode(visible) === "none") {
+  const enforced = readEnforcedKind(visible);
+  if (enforced?.mode === "none") {
     const fix = "end it, then start again: `agentbox policy show` tells what a start would open";
     return { ok: false, complaints: [{ what: "this box was started without any network", expected: "a box with an allowlist", fix }] };
   }
   const overlay = change(readOverlay(directory));
   const profile = findAgentProfile(record.agent);
-  const document = config.document(describeAgent(profile), overlay);
+  const document = withEnforcement(config.document(describeAgent(profile), overlay), enforced?.enforcement);
   // Judged here by the box's own code first: the answer of the box is the same, with worse places.
   const policy = await readBoxPolicy(host.root, document);
   verify(policy);

@@ -1,3 +1,4 @@
+import { CA_VARIABLES } from "../../policy/proxy-environment.ts";
 import { BOX_CA_BUNDLE, BOX_CACHE, BOX_HOME, BOX_SSH } from "../workspace/box-paths.ts";
 
 /** What the image installed comes first, so that no file in a volume takes its place, not even in an admin shell. */
@@ -29,20 +30,7 @@ export const CACHES: Readonly<Record<string, string>> = {
   BUNDLE_USER_CACHE: `${BOX_CACHE}/bundle`,
 };
 
-/** Programs that bring their own list of authorities, and the variable by which each reads the system's. */
-const CA_VARIABLES: readonly string[] = [
-  "NODE_EXTRA_CA_CERTS",
-  "SSL_CERT_FILE",
-  "REQUESTS_CA_BUNDLE",
-  "CURL_CA_BUNDLE",
-  "GIT_SSL_CAINFO",
-  "PIP_CERT",
-  "AWS_CA_BUNDLE",
-  "CARGO_HTTP_CAINFO",
-  "npm_config_cafile",
-];
-
-/** Points every program at the image's bundle, which holds the site's authority beside the public ones. */
+/** Points every program that brings its own list of authorities at the image's bundle, which holds the site's authority beside the public ones. */
 export function renderCaVariables(): Record<string, string> {
   return Object.fromEntries(CA_VARIABLES.map((name) => [name, BOX_CA_BUNDLE]));
 }

@@ -1,8 +1,11 @@
+import { CA_VARIABLES } from "../../policy/proxy-environment.ts";
+import { BOX_CA_BUNDLE } from "../workspace/box-paths.ts";
 import { ConfigError, UsageError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import { CACHES, FIXED, renderCaVariables, ROOT_SSH } from "./box-defaults.ts";
 import { readDotEnv, type DotEnvFile } from "./dot-env-file.ts";
 import { parseEnvOptions } from "./env-options.ts";
+import { addProxyVariables, type ProxyVariablesInput } from "./proxy-variables.ts";
 import { readGitIdentity, renderGitConfig, renderGitIdentity, type GitIdentity } from "./git-identity.ts";
 import type { GitSetting } from "../workspace/git-guards.ts";
 import type { Root } from "../workspace/roots.ts";
@@ -52,18 +55,27 @@ type PlanQuery = {
   roots: readonly Pick<Root, "path" | "owner">[];
   /** What the plan of the workspace asks of git. */
   gitConfig: readonly GitSetting[];
+  /** Where names are judged: what leads programs to the box's proxy, and `caBundle` as in `addProxyVariables`. */
+  web: Omit<ProxyVariablesInput, "env"> | undefined;
+};
+
+type PlannedEnvironment = {
+  env: Record<string, string>;
+  /** Bundles that programs were to trust by themselves: they join the box's. */
+  bundles: string[];
+  notices: string[];
 };
 
 /**
  * Plans the agent's whole environment; pure. Nothing of the host's own comes in but the terminal's and the
  * clock's kind. A later source wins: (1) defaults of the box, (2) the site's authority, (3) the agent's
- * profile, (4) the project's `.env`, without what is fixed or steers AgentBox, (5) `-e`.
+ * profile, (4) the project's `.env`, without what is fixed or steers AgentBox, (5) `-e`, (6) what leads programs to the box's proxy.
  */
-export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, roots, gitConfig }: PlanQuery): { env: Record<string, string>; notices: string[] } {
+export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, roots, gitConfig, web }: PlanQuery): PlannedEnvironment {
   const user = boxUid === 0 ? "root" : "agent";
   const fixed: Record<string, string> = { ...FIXED, USER: user, LOGNAME: user, ...(boxUid === 0 ? { IS_SANDBOX: "1" } : {}) };
   const { kept, notices } = sortDotEnv(facts.dotEnv, fixed);
-  const env = {
+  const own: Record<string, string> = {
     LANG: "C.UTF-8",
     ...CACHES,
     ...facts.terminal,
@@ -76,9 +88,11 @@ export function planEnvironment({ facts, profile, boxUid, siteCa, sshKey, roots,
     ...kept,
     ...Object.fromEntries(facts.options.map(({ name, value }) => [name, value])),
   };
+  const { env, notices: told } = web === undefined ? { env: own, notices: [] } : addProxyVariables({ ...web, env: own });
   const excess = checkTotal(env);
   if (excess !== null) throw new ConfigError(excess);
-  return { env, notices };
+  const bundles = web?.caBundle === undefined ? [] : CA_VARIABLES.flatMap((name) => own[name] ?? []);
+  return { env, bundles: [...new Set(bundles)].filter((file) => file !== "" && file !== BOX_CA_BUNDLE), notices: [...notices, ...told] };
 }
 
 /** git refuses to work in a repository of somebody else unless told; the user chose the directory. */

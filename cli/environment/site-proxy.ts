@@ -1,4 +1,5 @@
 import { ConfigError, type Complaint } from "../../policy/errors.ts";
+import type { PolicyDocument } from "../../policy/policy-document.ts";
 
 const BUILD_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 const RUN_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
@@ -14,20 +15,20 @@ export type SiteProxy = {
 
 type SiteProxyQuery = {
   hostEnv: NodeJS.ProcessEnv;
-  /** The address wall is on. */
-  firewall: boolean;
+  /** Who decides about the box's connections; undefined without a firewall. */
+  enforcement: PolicyDocument["enforcement"] | undefined;
   /** The agent's planned environment. */
   boxEnv: Readonly<Record<string, string>>;
 };
 
 /**
  * Plans what a site's proxy serves. The host's variables serve the image build and never enter a box.
- * A proxy that `.env` or `-e` names for the box itself stops the start while the address wall is on: who
- * may talk to an open proxy may reach everything (`ConfigError`). A proxy on the box's own loopback is
+ * A proxy that `.env` or `-e` names for the box itself stops the start where addresses decide: who
+ * may talk to an open proxy may reach everything (`ConfigError`); where names do, the box's own takes its place. A proxy on the box's own loopback is
  * no way out and passes.
  */
-export function planSiteProxy({ hostEnv, firewall, boxEnv }: SiteProxyQuery): SiteProxy {
-  const forBox = firewall ? RUN_VARIABLES.flatMap((name) => checkBoxProxy(name, boxEnv)) : [];
+export function planSiteProxy({ hostEnv, enforcement, boxEnv }: SiteProxyQuery): SiteProxy {
+  const forBox = enforcement === "address" ? RUN_VARIABLES.flatMap((name) => checkBoxProxy(name, boxEnv)) : [];
   const build = BUILD_VARIABLES.flatMap((name) => {
     const value = pick(name, hostEnv);
     return value === undefined ? [] : [{ name, value }];
@@ -35,13 +36,16 @@ export function planSiteProxy({ hostEnv, firewall, boxEnv }: SiteProxyQuery): Si
   const complaints = [...forBox, ...build.filter(({ name }) => name !== "NO_PROXY").flatMap(({ name, value }) => checkUrl(name, value))];
   if (complaints.length > 0) throw new ConfigError(complaints);
   const proxies = build.filter(({ name }) => name !== "NO_PROXY").map(({ value }) => describeProxy(value));
-  const notice = `the proxy ${[...new Set(proxies)].join(" and ")} serves the image build only${firewall ? "; the box goes out directly" : ""}`;
+  const notice = `the proxy ${[...new Set(proxies)].join(" and ")} serves the image build only${enforcement === undefined ? "" : OUT[enforcement]}`;
   return {
     buildArgs: proxies.length === 0 ? {} : Object.fromEntries(build.flatMap(({ name, value }) => [[name, value], [name.toLowerCase(), value]])),
-    onHostLoopback: build.some(({ name, value }) => name !== "NO_PROXY" && isLoopback(value)),
+    onHostLoopback: build.some(({ name, value }) => name !== "NO_PROXY" && isLoopbackProxy(value)),
     notices: proxies.length === 0 ? [] : [notice],
   };
 }
+
+/** How a box with a firewall goes out that was told of no proxy. */
+const OUT = { address: "; the box goes out directly", name: "; the box goes out directly, or by network_proxy.upstream_proxy" } as const;
 
 /** The environment of a build whose proxy a configuration names. */
 export function withBuildProxy(hostEnv: NodeJS.ProcessEnv, proxy: string | undefined): NodeJS.ProcessEnv {
@@ -52,7 +56,7 @@ export function withBuildProxy(hostEnv: NodeJS.ProcessEnv, proxy: string | undef
 function checkBoxProxy(name: string, boxEnv: Readonly<Record<string, string>>): Complaint[] {
   return [name, name.toLowerCase()].flatMap((variant) => {
     const value = boxEnv[variant];
-    if (value === undefined || value === "" || isLoopback(value)) return [];
+    if (value === undefined || value === "" || isLoopbackProxy(value)) return [];
     return [
       {
         what: `${variant} names the proxy ${describeProxy(value)} for the box, and a box that may talk to an open proxy has no firewall`,
@@ -80,7 +84,8 @@ function describeProxy(value: string): string {
   return url === null ? "(unreadable)" : url.host;
 }
 
-function isLoopback(value: string): boolean {
+/** Tells whether a proxy is on the loopback of whoever is told of it. */
+export function isLoopbackProxy(value: string): boolean {
   const url = parseProxy(value);
   return url !== null && LOOPBACK.test(url.hostname);
 }

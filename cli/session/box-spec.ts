@@ -16,6 +16,7 @@ export type BoxSpecInput = {
   project: string;
   env: Readonly<Record<string, string>>;
   upstreams: readonly string[];
+  siteProxy: readonly string[];
   gateways: readonly string[];
   ports: readonly PortMapping[];
   /** Undefined where the box numbers files differently. */
@@ -24,7 +25,7 @@ export type BoxSpecInput = {
 
 /** Puts together what the entrypoint of a box that is one container is told. */
 export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
-  const { session, profile, document, network, user, admin, command, project, env, upstreams, gateways, ports, mounts } = input;
+  const { session, profile, document, network, user, admin, command, project, env, upstreams, siteProxy, gateways, ports, mounts } = input;
   return {
     version: 2,
     session,
@@ -38,6 +39,7 @@ export function buildBoxSpec(input: BoxSpecInput): BoxSpec {
     cwd: project,
     env: { ...env },
     dns: { upstreams: [...upstreams] },
+    siteProxy: [...siteProxy],
     published: ports.map(({ container, protocol }) => ({ port: container, protocol })),
     gateways: [...gateways],
     logins: [...profile.credentials],

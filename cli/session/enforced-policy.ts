@@ -6,11 +6,11 @@ import { readPlainFile } from "../workspace/plain-file.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Without a look at its ten thousand rules. */
-const modeSchema = z.object({ mode: policyViewSchema.shape.mode });
+const kindSchema = z.object({ mode: policyViewSchema.shape.mode, enforcement: policyViewSchema.shape.enforcement });
 
-/** Reads whether a running box has a network at all, from the directory that it sees; undefined where that cannot be read. */
-export function readEnforcedMode(visible: string): PolicyView["mode"] | undefined {
-  return modeSchema.safeParse(readJson(visible)).data?.mode;
+/** Reads whether a running box has a network at all, and who decides about it, from the directory that it sees; undefined where that cannot be read. */
+export function readEnforcedKind(visible: string): Pick<PolicyView, "mode" | "enforcement"> | undefined {
+  return kindSchema.safeParse(readJson(visible)).data;
 }
 
 /** Reads what a running box was told about its policy, from the directory that it sees; undefined where that cannot be read. */

@@ -2,6 +2,7 @@ import { labelVolumes } from "../engine/volumes.ts";
 import { reportSession } from "../log/session-report.ts";
 import { requireUnchanged } from "../workspace/mount-sources.ts";
 import { openWorkspace, type OpenWorkspace } from "../workspace/workspace.ts";
+import { makeTrust } from "./box-trust.ts";
 import { makeContainers } from "./make-containers.ts";
 import type { Interruption } from "./interruption.ts";
 import { renderOwner } from "./owner.ts";
@@ -9,6 +10,7 @@ import type { BoxEdge, SettledBox } from "./plan-box.ts";
 import { renderPolicyTexts } from "./policy-texts.ts";
 import { type BoxContainers, planContainers } from "./plan-containers.ts";
 import type { BoxRequest } from "./prepare.ts";
+import { readUpstreamLogin, writeProxySecrets } from "./proxy-secrets.ts";
 import { runCreated } from "./run-created.ts";
 import { removeContainers } from "./sweep.ts";
 import { closeSession, openSession, type Session } from "./session.ts";
@@ -29,7 +31,10 @@ export async function holdBox(holding: Holding): Promise<number> {
     workspace = openWorkspace({ plan: planned.workspace, stateDir: host.agentboxHome, session: session.record.id, planned: planned.sources });
     const containers = planForSession(holding, session, workspace);
     await labelVolumes(engine, planned.stateMounts, { project: planned.workspace.project, home: host.agentboxHome });
-    const inForce = await makeContainers({ session, containers, policy: renderPolicyTexts({ policy: planned.policy, mode: network.mode, topology, agent: request.profile.name }), engine, screen, signal: interruption.first });
+    const trust = planned.document.nameWall.intercept && hasNameWall(planned) ? await makeTrust({ engine, image: holding.image, bundles: planned.bundles, roots: planned.workspace.roots }) : undefined;
+    for (const text of trust?.notices ?? []) screen.report({ event: "warning", step: "", text });
+    if (hasNameWall(planned)) await writeProxySecrets(session, { version: 1, authority: trust?.authority ?? null, upstream: readUpstreamLogin(request.config.config) });
+    const inForce = await makeContainers({ session, containers, bundle: trust?.bundle, policy: renderPolicyTexts({ policy: planned.policy, mode: network.mode, topology, agent: request.profile.name }), engine, screen, signal: interruption.first });
     requireUnchanged(workspace.sources);
     exitCode = await runCreated(holding, { session, workspace, inForce });
     return exitCode;
@@ -43,6 +48,10 @@ export async function holdBox(holding: Holding): Promise<number> {
       screen.report({ event: "warning", step: "", text: `${session.record.container} could not be removed; the next start, or \`agentbox cleanup\`, tries again` });
     }
   }
+}
+
+function hasNameWall({ network, document }: SettledBox): boolean {
+  return network.firewall && network.mode !== "none" && document.enforcement === "name";
 }
 
 /** What an agent that failed was refused may be why. */

@@ -7,12 +7,14 @@ import { writeWhole } from "./whole-file.ts";
 import { awaitReady } from "./launch.ts";
 import type { BoxContainers, ContainerPart } from "./plan-containers.ts";
 import type { Session } from "./session.ts";
-import { type PolicyTexts, type VisibleDirectory, writeVisible } from "./visible-directory.ts";
+import { type PolicyTexts, type VisibleContent, writeVisible } from "./visible-directory.ts";
 
 export type Making = {
   session: Session;
   containers: BoxContainers;
   policy: PolicyTexts | undefined;
+  /** What the box's programs trust instead of the image's bundle; undefined leaves them that. */
+  bundle: string | undefined;
   engine: Engine;
   screen: Screen;
   signal: AbortSignal;
@@ -23,16 +25,16 @@ export type Making = {
  * agent's container is made beside its start, since both take the engine a while.
  */
 export async function makeContainers(making: Making): Promise<string | undefined> {
-  const { session, containers: { box, holder }, policy, engine, signal } = making;
+  const { session, containers: { box, holder }, policy, bundle, engine, signal } = making;
   await writeWhole(session.seccomp, JSON.stringify(buildSeccompProfile()), 0o600);
   if (holder === undefined) {
-    await createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal });
+    await createPart(engine, box, { visible: session.box, policy, bundle, followed: box.plan.terminal });
     signal.throwIfAborted();
     return undefined;
   }
-  await createPart(engine, holder, { visible: session.holder, policy: undefined, followed: true });
+  await createPart(engine, holder, { visible: session.holder, policy: undefined, bundle, followed: true });
   signal.throwIfAborted();
-  const [made, started] = await Promise.allSettled([createPart(engine, box, { visible: session.box, policy, followed: box.plan.terminal }), startHolder(making, holder)]);
+  const [made, started] = await Promise.allSettled([createPart(engine, box, { visible: session.box, policy, bundle, followed: box.plan.terminal }), startHolder(making, holder)]);
   // Only when neither is at work any more may what they made be removed.
   if (made.status === "rejected") throw made.reason;
   if (started.status === "rejected") throw started.reason;
@@ -40,7 +42,7 @@ export async function makeContainers(making: Making): Promise<string | undefined
   return started.value;
 }
 
-type Visibility = { visible: VisibleDirectory; policy: PolicyTexts | undefined; followed: boolean };
+type Visibility = Omit<VisibleContent, "spec">;
 
 async function createPart(engine: Engine, { spec, plan }: ContainerPart, visibility: Visibility): Promise<void> {
   const mounts = await writeVisible({ ...visibility, spec });

@@ -10,6 +10,7 @@ import type { Screen } from "../ui/screen.ts";
 import { identifySources } from "../workspace/mount-sources.ts";
 import { chooseUpstreams, readHostResolvers } from "./host-resolvers.ts";
 import { type BoxRequest, prepareBox, type PreparedBox } from "./prepare.ts";
+import { findSiteProxy } from "./site-proxy-addresses.ts";
 import { sweepSessions } from "./sweep.ts";
 
 /** What a start needs of the edge of the program. */
@@ -24,6 +25,8 @@ export type PlannedBox = PreparedBox & {
   subnets: readonly string[];
   /** Resolvers that the box's own one asks; `ask-engine` where only a box can tell which they are. */
   upstreams: readonly string[] | "ask-engine";
+  /** Addresses of the site's proxy that the box's own one leaves through. */
+  siteProxy: readonly string[];
   sources: readonly MountedPath[];
 };
 
@@ -50,6 +53,7 @@ export async function planBox(host: Host, request: BoxRequest, screen: Screen): 
   return {
     ...prepared,
     sources: identifySources(prepared.workspace.mounts),
+    siteProxy: await findSiteProxy({ document: prepared.document, network: prepared.network, gateways: facts.gateways, source: request.config.source }),
     engine,
     boxNetwork: await chooseNetwork(prepared, facts),
     gateways: lonely ? [] : facts.gateways,

@@ -50,17 +50,17 @@ export function planContainers(input: ContainerInput): BoxContainers {
     plan: { ...whole.plan, name: names.holder, role: "holder", terminal: false, mounts: planKeeperMounts(names.log), memory: undefined, cpus: undefined },
   };
   const agent: ContainerPart = {
-    spec: { ...whole.spec, role: "agent", dns: { upstreams: [] }, published: [], gateways: [], probe: (planned.policy && chooseProbe(planned.policy.policy)) ?? null },
+    spec: { ...whole.spec, role: "agent", dns: { upstreams: [] }, siteProxy: [], published: [], gateways: [], probe: (planned.policy && chooseProbe(planned.policy.policy)) ?? null },
     plan: { ...whole.plan, role: "agent", user: planned.boxUser, network: { kind: "container", name: names.holder }, mounts: projectMounts, ports: [], dns: [], addHosts: [] },
   };
   return { box: agent, holder };
 }
 
 function planPart({ host, request, planned, image, names, sources }: ContainerInput, role: "box"): ContainerPart {
-  const { network, workspace, ports, upstreams, gateways, user, command, env, document, limits, dns } = planned;
+  const { network, workspace, ports, upstreams, siteProxy, gateways, user, command, env, document, limits, dns } = planned;
   const { id, container, owner, seccomp } = names;
   const { admin, profile } = request;
-  const spec = buildBoxSpec({ session: id, profile, document, network, user, admin, command, project: workspace.project, env, upstreams, gateways, ports, mounts: sources });
+  const spec = buildBoxSpec({ session: id, profile, document, network, user, admin, command, project: workspace.project, env, upstreams, siteProxy, gateways, ports, mounts: sources });
   const plan: ContainerPlan = {
     name: container,
     role,

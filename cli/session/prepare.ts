@@ -1,5 +1,6 @@
 import { type AgentProfile, agentEnvironment } from "../../policy/agent-profile.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
+import { CA_BUNDLE_PATH } from "../../policy/box-spec.ts";
 import { UsageError } from "../../policy/errors.ts";
 import type { PolicyDocument } from "../../policy/policy-document.ts";
 import type { Options } from "../args.ts";
@@ -20,6 +21,7 @@ import { findSshDirectory, planStateMounts } from "../workspace/state-mounts.ts"
 import { planUnixSockets } from "../workspace/unix-sockets.ts";
 import { readBoxPolicy } from "./allowlist.ts";
 import { chooseTopology, chooseUser, requireUsualIds } from "./box-user.ts";
+import { withEnforcement } from "./enforcement.ts";
 import { decideNetwork, type NetworkDecision } from "./firewall-switch.ts";
 import { type ConfiguredBox, leaveTyped } from "./merge-options.ts";
 
@@ -59,6 +61,8 @@ export type PreparedBox = {
   limits: ConfiguredBox["limits"];
   command: string[];
   env: Record<string, string>;
+  /** Further bundles of certificates that the agent's programs were to trust. */
+  bundles: readonly string[];
   /** Ids of the host's user, which the agent has except as administrator. */
   user: { uid: number; gid: number };
   boxUser: { uid: number; gid: number };
@@ -78,7 +82,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
   requireUsualIds(user);
   const boxUser = admin ? { uid: 0, gid: 0 } : user;
   const sshDir = findSshDirectory(host.agentboxHome);
-  const document = config.document({ name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical });
+  const document = withEnforcement(config.document({ name: profile.name, hosts: profile.hosts.map(({ entry }) => entry), critical: profile.critical }), options.enforcement);
   const [policy, workspace, remembered] = await Promise.all([
     needsPolicy(host, request) ? readBoxPolicy(host.root, document) : undefined,
     readProject(host, request),
@@ -100,6 +104,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     sshKey: sshDir !== null,
     roots: workspace.roots,
     gitConfig: workspace.gitConfig,
+    web: describeWeb(network, document),
   });
   const sockets = planUnixSockets({
     words: config.config.network_proxy?.policy?.allow_unix_sockets ?? [],
@@ -108,7 +113,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     engineSockets: readEngineSockets({ home: host.home, env: host.env }),
     stateDir: host.agentboxHome,
   });
-  const proxy = planSiteProxy({ hostEnv: withBuildProxy(host.env, configured.proxy), firewall: network.firewall, boxEnv: environment.env });
+  const proxy = planSiteProxy({ hostEnv: withBuildProxy(host.env, configured.proxy), enforcement: network.firewall ? document.enforcement : undefined, boxEnv: environment.env });
   return {
     network,
     topology,
@@ -121,6 +126,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     limits: configured.limits,
     command: request.renderCommand(network.firewall),
     env: { ...environment.env, ...sockets.env },
+    bundles: environment.bundles,
     user,
     boxUser,
     certificates: ca?.certificates ?? [],
@@ -129,6 +135,12 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     toRemember: JSON.stringify(toRemember) === JSON.stringify(remembered) ? undefined : toRemember,
     notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...sockets.notices, ...proxy.notices],
   };
+}
+
+/** What the agent's programs are told of the box's proxy; undefined where it has none. */
+function describeWeb({ firewall, mode }: NetworkDecision, { enforcement, nameWall }: PolicyDocument): Parameters<typeof planEnvironment>[0]["web"] {
+  if (!firewall || mode === "none" || enforcement !== "name") return undefined;
+  return { nameWall, caBundle: nameWall.intercept ? CA_BUNDLE_PATH : undefined };
 }
 
 function describeWish(host: Host, { config, options }: BoxRequest): Omit<Parameters<typeof decideNetwork>[0], "opensNothing"> {

@@ -7,6 +7,7 @@ import { findTrustStore } from "../config/trust-store.ts";
 import type { Host } from "../host.ts";
 import { readBoxPolicy } from "./allowlist.ts";
 import { sendControl } from "./control.ts";
+import { withEnforcement } from "./enforcement.ts";
 import type { SettledBox } from "./plan-box.ts";
 import { renderPolicyTexts } from "./policy-texts.ts";
 import type { BoxRequest } from "./prepare.ts";
@@ -43,7 +44,7 @@ async function reloadPolicy({ host, request, planned, session }: Reloading): Pro
   // The terminal is the agent's: nobody can be asked.
   await requireTrust({ host, config, ask: undefined });
   requireSameNetwork(config, request.config);
-  const document = config.document(agent, readOverlay(session.directory));
+  const document = withEnforcement(config.document(agent, readOverlay(session.directory)), request.options.enforcement);
   const policy = await readBoxPolicy(host.root, document);
   const reply = await sendControl(engine, { container: session.record.holder ?? session.record.container }, { op: "replace", document });
   if (!reply.ok) throw new ConfigError(reply.complaints);

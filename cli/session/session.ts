@@ -4,6 +4,7 @@ import path from "node:path";
 import { DECISION_LOG_FILE } from "../../policy/decision-record.ts";
 import { makePrivateDirectory } from "./home.ts";
 import { ALIVE_FILE } from "./keeper-watch.ts";
+import { removeProxySecrets } from "./proxy-secrets.ts";
 import { describeSelf } from "./owner.ts";
 import { findSessions, readRecord, type SessionRecord, writeRecord } from "./session-record.ts";
 import { describeVisible, type VisibleDirectory } from "./visible-directory.ts";
@@ -60,6 +61,7 @@ const fleeting = ["box", "box-launch", "holder", "holder-launch", "seccomp.json"
  */
 export async function closeSession({ directory, record }: { directory: string; record: SessionRecord }, exitCode: number | null): Promise<void> {
   await removeFleeting(directory);
+  await removeProxySecrets(path.join(directory, "log"));
   await rm(path.join(directory, "log", ALIVE_FILE), { recursive: true, force: true });
   if ((await readdir(path.join(directory, "log")).catch(() => [])).length > 0) {
     await writeRecord(directory, { ...record, ended: { time: new Date().toISOString(), exitCode } });

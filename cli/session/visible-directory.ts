@@ -1,6 +1,6 @@
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
-import { BOX_SPEC_PATH, type BoxSpec, LAUNCH_DIR, POLICY_JSON_PATH, POLICY_TEXT_PATH, PROGRESS_FILE, RESOLVER_ADDRESSES } from "../../policy/box-spec.ts";
+import { BOX_SPEC_PATH, type BoxSpec, CA_BUNDLE_PATH, LAUNCH_DIR, POLICY_JSON_PATH, POLICY_TEXT_PATH, PROGRESS_FILE, RESOLVER_ADDRESSES } from "../../policy/box-spec.ts";
 import type { Mount } from "../mount.ts";
 import { writeWhole } from "./whole-file.ts";
 
@@ -25,16 +25,19 @@ export type VisibleContent = {
   visible: VisibleDirectory;
   spec: BoxSpec;
   policy: PolicyTexts | undefined;
+  /** Certificates for the programs of the box to trust. */
+  bundle: string | undefined;
   /** The start is followed by its progress file, and the agent waits until that is removed. */
   followed: boolean;
 };
 
 /** Writes what a container sees, and returns the mounts that carry it in. */
-export async function writeVisible({ visible, spec, policy, followed }: VisibleContent): Promise<Mount[]> {
+export async function writeVisible({ visible, spec, policy, bundle, followed }: VisibleContent): Promise<Mount[]> {
   const { directory, launch } = visible;
   await makeShared(directory, 0o755);
   await writeShared(directory, BOX_SPEC_PATH, JSON.stringify(spec));
   if (policy !== undefined) await writePolicyTexts(directory, policy);
+  if (bundle !== undefined) await writeShared(directory, CA_BUNDLE_PATH, bundle);
   const mounts: Mount[] = [{ kind: "bind", source: directory, target: path.dirname(BOX_SPEC_PATH), readOnly: true }];
   if (spec.firewall) {
     await writeShared(directory, resolverFile, `nameserver ${RESOLVER_ADDRESSES[4]}\n`);

@@ -189,7 +189,7 @@ describe("an interrupted run", () => {
 test("a dry run asks the engine and makes nothing", async () => {
   const outcome = await engine.run(["run", "--dry-run", "--dns", "192.0.2.53", "-e", "SECRET=hush", "--", "echo", "a b"], { AGENTBOX_FIREWALL: "1" });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
-  expect(outcome.stdout).toMatch(/firewall on, mode allowlist, by address: AGENTBOX_FIREWALL=1[^]*resolvers behind the box's own: 192\.0\.2\.53[^]*api\.anthropic\.com\S* +allowlists\/services\.sh:\d+[^]*critical: \S*api\.anthropic\.com[^]*echo 'a b'[^]*docker create /);
+  expect(outcome.stdout).toMatch(/firewall on, mode allowlist, by name: AGENTBOX_FIREWALL=1[^]*resolvers behind the box's own: 192\.0\.2\.53[^]*api\.anthropic\.com\S* +allowlists\/services\.sh:\d+[^]*critical: \S*api\.anthropic\.com[^]*echo 'a b'[^]*docker create /);
   // What a root user gets, and the very text for the kernel.
   expect(outcome.stdout).toMatch(/agentbox-SESSION-net[^]*create agentbox-literal-4[^]*:AGENTBOX-OUT - [^]*-A AGENTBOX-OUT [^]*COMMIT/);
   expect(outcome.stdout).not.toContain("hush");

@@ -6,7 +6,7 @@ import { renderTerminal } from "../../../../cli/environment/terminal.ts";
 import { ConfigError, renderComplaint, UsageError } from "../../../../policy/errors.ts";
 
 const facts: EnvironmentFacts = { dotEnv: null, options: [], identity: { name: null, email: null }, terminal: { TERM: "xterm" } };
-const base = { facts, profile: {}, boxUid: 1000, siteCa: false, sshKey: false, roots: [], gitConfig: [] };
+const base = { facts, profile: {}, boxUid: 1000, siteCa: false, sshKey: false, roots: [], gitConfig: [], web: undefined };
 const dotEnv = (values: Record<string, string>) => ({ file: "/w/p/.env", variables: Object.entries(values).map(([name, value], at) => ({ name, value, line: at + 1 })) });
 const noGit: HostRunner = async () => ({ exitCode: null, stdout: "", stderr: "" });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { planSiteProxy } from "../../../../cli/environment/site-proxy.ts";
 
-const none = { hostEnv: {}, firewall: true, boxEnv: {} };
+const none = { hostEnv: {}, enforcement: "address" as const, boxEnv: {} };
 
 test("the host's proxy serves the build, in both spellings, and is named without its password", () => {
   const hostEnv = { HTTPS_PROXY: "http://ada:s3cret@proxy.corp.example:3128", no_proxy: "corp.example" };
@@ -23,11 +23,13 @@ test.each(["http://localhost:3128", "127.0.0.1:8080", "http://[::1]:3128"])("a p
   expect(planSiteProxy({ ...none, hostEnv: { HTTPS_PROXY: proxy } }).onHostLoopback).toBe(true);
 });
 
-test.each(["HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])("%s for the box stops the start while the firewall is on", (name) => {
+test.each(["HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])("%s for the box stops the start where addresses decide", (name) => {
   const query = { ...none, boxEnv: { [name]: "http://ada:s3cret@proxy.corp.example:3128" } };
   expect(() => planSiteProxy(query)).toThrow(/a box that may talk to an open proxy has no firewall/);
   expect(() => planSiteProxy(query)).not.toThrow(/s3cret/);
-  expect(() => planSiteProxy({ ...query, firewall: false })).not.toThrow();
+  expect(() => planSiteProxy({ ...query, enforcement: undefined })).not.toThrow();
+  // There the box's own proxy takes its place.
+  expect(() => planSiteProxy({ ...query, enforcement: "name" })).not.toThrow();
 });
 
 test("a proxy on the box's own loopback and an unset one pass", () => {

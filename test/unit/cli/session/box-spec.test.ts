@@ -54,6 +54,7 @@ test("the specification is one that the box accepts, and carries the environment
     project: "/p q",
     env: { NODE_OPTIONS: "--require=/x" },
     upstreams: ["10.0.0.1"],
+    siteProxy: ["10.0.0.8"],
     gateways: ["172.17.0.1"],
     ports: [{ address: "127.0.0.1", host: 8080, container: 80, protocol: "udp" }],
     mounts: [{ target: "/p q", device: "65024", inode: "18446744073709551615" }],
