@@ -1,6 +1,6 @@
 import type { Admitted } from "../access/access.ts";
 import type { Dialled } from "../access/dial.ts";
-import type { Asked } from "../access/judgement.ts";
+import { describeClient } from "../net/client.ts";
 import type { Connection } from "../net/connection.ts";
 import type { WebContext } from "../web-context.ts";
 import { HttpSession } from "./http-session.ts";
@@ -63,14 +63,10 @@ function listenerOf(context: WebContext): HttpListener {
 
 /** Serves a client of the proxy's own port: requests that name the whole URI, and CONNECT. */
 export function serveHttp(client: Connection, context: WebContext): void {
-  listenerOf(context).serve(client, NOTHING, { inside: undefined, client: clientOf(client) });
+  listenerOf(context).serve(client, NOTHING, { inside: undefined, client: describeClient(client) });
 }
 
 /** Serves HTTP that was found elsewhere: on a redirected port, in a tunnel, in opened TLS. */
 export function serveInside(context: WebContext): WebContext["serveInside"] {
   return (client, first, inside) => listenerOf(context).serve(client, first, { inside, client: inside.client });
-}
-
-function clientOf({ socket }: Connection): Asked["client"] {
-  return { address: socket.remoteAddress ?? null, uid: null, pid: null, command: null };
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseAddress, parseRange } from "../../../policy/address.ts";
 import { type DecisionRecord, DECISION_LOG_FILE, decisionRecordSchema } from "../../../policy/decision-record.ts";
 import { buildEffectiveList } from "../../../policy/effective-list.ts";
@@ -23,6 +24,8 @@ export type RigOptions = {
   block?: readonly string[];
   /** Where names lead; a name that is not here does not exist. */
   hosts?: Readonly<Record<string, readonly string[]>>;
+  /** Names are found in a later turn, as by a resolver that has to ask. */
+  resolvesLate?: boolean;
   settings?: Partial<AccessPolicy>;
   methods?: Policy["methods"];
   /** Special addresses that names may lead to; the rig's servers are on loopback. */
@@ -34,7 +37,7 @@ export type RigOptions = {
 };
 
 /** The gate, the log and one listener of a proxy, in this process, with real sockets. */
-export type Rig = AsyncDisposable & { port: number; context: WebContext; asked: readonly string[]; readLog: () => DecisionRecord[]; replace: (options: Pick<RigOptions, "allow" | "block" | "methods" | "settings">) => void };
+export type Rig = AsyncDisposable & { port: number; context: WebContext; asked: readonly string[]; readLog: () => DecisionRecord[]; replace: (options: Pick<RigOptions, "allow" | "block" | "methods" | "settings" | "allowPrivate">) => void };
 
 let epochs = 0;
 
@@ -54,7 +57,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const lookup = (name: string) => {
     asked.push(name);
     const addresses = options.hosts?.[name];
-    return addresses === undefined ? { ok: false as const, why: "the name does not exist" } : { ok: true as const, addresses: addresses.map((text) => unwrap(parseAddress(text))), freshUntil: Date.now() + 60_000 };
+    const found = addresses === undefined ? { ok: false as const, why: "the name does not exist" } : { ok: true as const, addresses: addresses.map((text) => unwrap(parseAddress(text))), freshUntil: Date.now() + 60_000 };
+    return options.resolvesLate === true ? sleep(10).then(() => found) : found;
   };
   const access = new Access({ policy: makeAccessPolicy(options), lookup, log });
   const flows = new Flows(access);

@@ -30,12 +30,13 @@ const FORBIDDEN = /\r(?!\n)|(?<!\r)\n|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u0
 describe("hostile heads", () => {
   test(`${CASES} requests: the same however they are split, and what goes on is one request that means the same`, () => {
     const random = makeRandom(20_261_101);
+    const wrong: string[] = [];
     let accepted = 0;
     for (let count = 0; count < CASES; count += 1) {
       const text = makeRequest(random);
       const whole = readRequest(text);
       const split = readRequest(text, makeEnds(random, text.length));
-      if (JSON.stringify(describeHead(split)) !== JSON.stringify(describeHead(whole))) expect(describeHead(split), JSON.stringify(text)).toEqual(describeHead(whole));
+      if (JSON.stringify(describeHead(split)) !== JSON.stringify(describeHead(whole))) wrong.push(text);
       if (whole.length <= 0 || whole.head.form === "authority" || whole.head.form === "socket") continue;
       accepted += 1;
       const { head, length } = whole;
@@ -43,42 +44,47 @@ describe("hostile heads", () => {
       const again = readRequest(written);
       const [sent, was] = [[again.head.contentLength, again.head.chunked, again.length, again.head.minor, again.head.isUpgrade], [head.contentLength, head.chunked, written.length, head.minor, head.isUpgrade]];
       const named = written.slice(again.head.host.start, again.head.host.end);
-      if (JSON.stringify(sent) !== JSON.stringify(was) || named !== "a.example.com" || FORBIDDEN.test(written)) expect({ text, written, sent }).toEqual({ text, written: "", sent: was });
+      if (JSON.stringify(sent) !== JSON.stringify(was) || named !== "a.example.com" || FORBIDDEN.test(written)) wrong.push(`${text} became ${written}`);
     }
+    expect(wrong).toEqual([]);
     expect(accepted).toBeGreaterThan(CASES / 20);
   });
 
   test(`${CASES} responses: the same however they are split, and what goes on is one response that means the same`, () => {
     const random = makeRandom(20_261_102);
+    const wrong: string[] = [];
     let accepted = 0;
     for (let count = 0; count < CASES; count += 1) {
       const text = mutate(random, `${pick(random, ["HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2"])} ${pick(random, ["200 OK", "204 No Content", "304 Not Modified", "100 Continue", "101 Switching Protocols", "404"])}\r\n${makeFields(random)}\r\n`);
       const whole = readResponse(text);
       const split = readResponse(text, makeEnds(random, text.length));
-      if (JSON.stringify(describeHead(split)) !== JSON.stringify(describeHead(whole))) expect(describeHead(split), JSON.stringify(text)).toEqual(describeHead(whole));
+      if (JSON.stringify(describeHead(split)) !== JSON.stringify(describeHead(whole))) wrong.push(text);
       if (whole.length <= 0) continue;
       accepted += 1;
       const { head, length } = whole;
       const written = writeResponseHead(head, Buffer.from(text, "latin1"), 0, length, { closes: false, extra: 0 }).toString("latin1");
       const again = readResponse(written);
       const [sent, was] = [[again.head.status, again.head.contentLength, again.head.chunked, again.length], [head.status, head.contentLength, head.chunked, written.length]];
-      if (JSON.stringify(sent) !== JSON.stringify(was) || FORBIDDEN.test(written)) expect({ text, written, sent }).toEqual({ text, written: "", sent: was });
+      if (JSON.stringify(sent) !== JSON.stringify(was) || FORBIDDEN.test(written)) wrong.push(`${text} became ${written}`);
     }
+    expect(wrong).toEqual([]);
     expect(accepted).toBeGreaterThan(CASES / 20);
   });
 
   test(`${CASES} chunked bodies: the same end however they are split, and never one inside a chunk`, () => {
     const random = makeRandom(20_261_103);
+    const wrong: string[] = [];
     let ends = 0;
     for (let count = 0; count < CASES; count += 1) {
       const chunks = Array.from({ length: random(4) }, () => pick(random, ["5\r\nhello\r\n", "5;x=y\r\n0\r\n\r\n\r\n", "a\r\n0123456789\r\n"])).join("");
       const text = mutate(random, `${chunks}0\r\n${pick(random, ["", "X-Sum: 1\r\n", "Content-Length: 1\r\n"])}\r\n`) + pick(random, ["", "GET / HTTP/1.1\r\n\r\n"]);
       const [whole, split] = [followChunks(text, []), followChunks(text, makeEnds(random, text.length))];
-      if (whole !== split) expect(split, JSON.stringify(text)).toBe(whole);
+      if (whole !== split) wrong.push(text);
       if (whole <= 0) continue;
       ends += 1;
-      if (!/^(?:0+(?:[ \t]*;[^\r\n]*)?\r\n|[^]*\r\n0+(?:[ \t]*;[^\r\n]*)?\r\n)(?:[^\r\n:]+:[^\r\n]*\r\n)*\r\n$/.test(text.slice(0, whole))) expect.fail(`ends in the wrong place: ${JSON.stringify(text)} at ${whole}`);
+      if (!/^(?:0+(?:[ \t]*;[^\r\n]*)?\r\n|[^]*\r\n0+(?:[ \t]*;[^\r\n]*)?\r\n)(?:[^\r\n:]+:[^\r\n]*\r\n)*\r\n$/.test(text.slice(0, whole))) wrong.push(`${text} at ${whole}`);
     }
+    expect(wrong).toEqual([]);
     expect(ends).toBeGreaterThan(CASES / 20);
   });
 });
