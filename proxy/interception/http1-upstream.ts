@@ -5,7 +5,7 @@ import { NOT_IN_TRAILERS, readList } from "../http/field-name.ts";
 import { LIMITS } from "../web-context.ts";
 import { dropHopFields, type Fields, findField } from "./http2-head.ts";
 import type { Encrypted } from "./upstream-tls.ts";
-import type { Cancel, UpstreamAsk } from "./upstream-ask.ts";
+import { type Cancel, pipeBody, type UpstreamAsk } from "./upstream-ask.ts";
 
 /** Methods whose requests have no body unless they say so (RFC 9110 section 8.6). */
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "DELETE", "TRACE"]);
@@ -24,7 +24,12 @@ class NotOpened extends Error {}
 export function makeAgent(open: () => Promise<Encrypted>): Agent {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE, scheduling: "lifo" });
   agent.createConnection = (_options, onCreated) => {
-    void open().then((opened) => (opened.ok ? onCreated?.(null, opened.tls) : onCreated?.(new NotOpened(opened.why), NO_CONNECTION)));
+    void open().then((opened) => {
+      if (!opened.ok) return onCreated?.(new NotOpened(opened.why), NO_CONNECTION);
+      // One that its server ended is not kept.
+      opened.tls.allowHalfOpen = false;
+      return onCreated?.(null, opened.tls);
+    });
     return undefined;
   };
   return agent;
@@ -32,7 +37,7 @@ export function makeAgent(open: () => Promise<Encrypted>): Agent {
 
 /** Sends a request of HTTP/2 by HTTP/1.1. */
 export function askHttp1(agent: Agent, ask: UpstreamAsk, tries = MAX_IDLE): Cancel {
-  const { head, client, hasBody } = ask;
+  const { head, hasBody } = ask;
   const sent = request({ agent, method: head.method, path: head.path, headers: renderFields(ask), maxHeaderSize: LIMITS.headBytes, setHost: false });
   let cancel: Cancel = () => void sent.destroy();
   let answered = false;
@@ -47,13 +52,8 @@ export function askHttp1(agent: Agent, ask: UpstreamAsk, tries = MAX_IDLE): Canc
     if (isStale) cancel = askHttp1(agent, ask, tries - 1);
     else if (!answered) ask.onBroken({ why: error instanceof NotOpened ? error.message : "its server ended the connection before its response was whole", code: constants.NGHTTP2_INTERNAL_ERROR });
   });
-  if (hasBody) {
-    // Ahead of what the pipe does at the end.
-    client.once("end", () => sent.addTrailers(pairs(dropHopFields(ask.trailers(), NOT_IN_TRAILERS))));
-    client.pipe(sent);
-  } else {
-    sent.end();
-  }
+  if (hasBody) pipeBody(ask, sent, () => sent.addTrailers(pairs(dropHopFields(ask.trailers(), NOT_IN_TRAILERS))));
+  else sent.end();
   return (code) => cancel(code);
 }
 
@@ -63,7 +63,7 @@ function receive(response: IncomingMessage, { onAnswer, onBroken }: UpstreamAsk)
     if (!response.complete) onBroken({ why: "its server ended the connection before its response was whole", code: constants.NGHTTP2_INTERNAL_ERROR });
   });
   const named = new Set(readList((findField(response.rawHeaders, "connection") ?? "").toLowerCase()));
-  onAnswer({ status: response.statusCode ?? 0, fields: dropHopFields(response.rawHeaders, named), body: response, isEmpty: false, trailers: () => response.rawTrailers });
+  onAnswer({ status: response.statusCode ?? 0, fields: dropHopFields(response.rawHeaders, named), body: response, isEmpty: false, isWhole: () => response.complete, trailers: () => response.rawTrailers });
 }
 
 function renderFields({ authority, head, hasBody }: UpstreamAsk): string[] {

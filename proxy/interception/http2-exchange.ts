@@ -95,7 +95,7 @@ export class Http2Exchange {
     this.stream.additionalHeaders({ ":status": status, ...joinTrailers(fields) });
   }
 
-  private pass({ status, fields, body, isEmpty, trailers }: UpstreamAnswer): void {
+  private pass({ status, fields, body, isEmpty, isWhole, trailers }: UpstreamAnswer): void {
     const { stream } = this;
     if (this.isGone || stream.headersSent) return;
     // Clients ask their user for a password then, and send it to whoever asked.
@@ -112,9 +112,18 @@ export class Http2Exchange {
       return;
     }
     stream.once("wantTrailers", () => stream.sendTrailers(joinTrailers(trailers())));
-    body.on("data", (bytes: Buffer) => (this.bytesDown += bytes.length));
-    if (endStream) body.resume();
-    else body.pipe(stream);
+    const length = findField(fields, "content-length");
+    let bodyBytes = 0;
+    body.on("data", (bytes: Buffer) => {
+      bodyBytes += bytes.length;
+      this.bytesDown += bytes.length;
+    });
+    if (endStream) return void body.resume();
+    body.pipe(stream, { end: false });
+    body.once("end", () => {
+      if (isWhole() && (length === undefined || Number(length) === bodyBytes)) stream.end();
+      else this.break({ why: "its response is not whole", code: NGHTTP2_INTERNAL_ERROR });
+    });
   }
 
   /** There is no whole answer. What has begun is reset, as the client would see it without a proxy. */

@@ -41,9 +41,9 @@ export function dropHopFields(raw: Fields, named: ReadonlySet<string> = NONE): s
   const kept: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [name = "", value = ""] = [raw[at]?.toLowerCase(), raw[at + 1]];
+    if (name.startsWith(":") || name.startsWith("proxy-") || named.has(name)) continue;
     // RFC 9113 section 8.2.2: the one thing that TE may say in HTTP/2.
-    const isTrailers = name === "te" && value.toLowerCase() === "trailers";
-    if (isTrailers || !(name.startsWith(":") || name.startsWith("proxy-") || HOP.has(name) || named.has(name))) kept.push(name, value);
+    if (!HOP.has(name) || (name === "te" && value.toLowerCase() === "trailers")) kept.push(name, value);
   }
   return kept;
 }

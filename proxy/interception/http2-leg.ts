@@ -12,6 +12,8 @@ const IDLE_MS = 2 * 3_600_000;
 
 /** Serves a client that speaks HTTP/2 inside opened TLS. */
 export function serveHttp2(tls: TLSSocket, { context, passage, way }: { context: WebContext; passage: Passage; way: UpstreamWay }): void {
+  // Nothing comes after one side's end.
+  tls.allowHalfOpen = false;
   const settings = { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: LIMITS.headBytes, enableConnectProtocol: false };
   const session = performServerHandshake(tls, { settings, maxHeaderListPairs: MAX_FIELDS, strictSingleValueFields: false });
   const leg: Http2Leg = { context, passage, upstreams: new Http2Upstreams(way) };
