@@ -24,6 +24,8 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   "logs stats": { usage: "agentbox logs stats [SESSION] [--json]", about: "Count by host what a session was allowed and refused, and the bytes that passed." },
   preflight: { usage: "agentbox preflight [--mode MODE] -- COMMAND…", about: "Say which hosts and sockets a command obviously needs, and which are refused; run nothing." },
   "hook claude": { usage: "agentbox hook claude", about: "Answer a PreToolUse hook of Claude Code, read from stdin: refuse early what the policy refuses." },
+  proxy: { usage: "agentbox proxy [--config FILE] [--log DIR] [--approve]", about: "Run the proxy for programs of this machine, until Ctrl-C; prints the variables that lead them to it." },
+  "proxy ctl": { usage: "agentbox proxy ctl WORD [--json]", about: "Ask or tell the running proxy: health, config, patterns, blocked, mode MODE, reload, events, allow HOST…" },
   "proxy seatbelt-profile": { usage: "agentbox proxy seatbelt-profile [--config FILE]", about: "Print a sandbox profile for macOS that leaves the proxy as the only way out." },
   rebuild: { usage: "agentbox --rebuild [AGENT[@VERSION]] [options]", about: "Build the image anew, with the newest agents; start nothing." },
   "ssh-init": { usage: "agentbox ssh-init", about: "Make the SSH key that boxes use; your own keys never enter a box." },
@@ -52,7 +54,11 @@ const exitHelp =
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Topic | undefined, agents: readonly string[], columns = 100): string {
-  if (isGroup(topic)) return [groupAbout[topic], "", "Usage", ...renderVerbs(listGroup(topic), columns), "", `Each has a help of its own: agentbox help ${topic} WORD`, ""].join("\n");
+  if (isGroup(topic)) {
+    const own = verbs.find((verb) => verb === topic);
+    const options = own === undefined ? [] : ["", `Options of agentbox ${own}`, ...renderOptions(own, columns)];
+    return [groupAbout[topic], "", "Usage", ...renderVerbs(listGroup(topic), columns), ...options, "", `Each has a help of its own: agentbox help ${topic} WORD`, ""].join("\n");
+  }
   if (topic !== undefined) return [verbHelp[topic].about, "", `Usage: ${verbHelp[topic].usage}`, "", "Options", ...renderOptions(topic, columns), ""].join("\n");
   return [
     "AgentBox runs a coding agent in a container that reaches only the names its owner allowed.",
@@ -74,7 +80,7 @@ export function renderHelp(topic: Topic | undefined, agents: readonly string[], 
 }
 
 function listGroup(group: Group): VerbHelp[] {
-  return verbs.filter((verb) => verb.startsWith(`${group} `)).map((verb) => verbHelp[verb]);
+  return verbs.filter((verb) => verb === group || verb.startsWith(`${group} `)).map((verb) => verbHelp[verb]);
 }
 
 /** In two columns where the second is wide enough to be read, else one below the other. */

@@ -3,7 +3,7 @@ const policyVerbs = ["policy show", "policy explain", "policy check", "policy di
 export type PolicyVerb = (typeof policyVerbs)[number];
 
 /** The verbs of the command line, some of two words. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "preflight", "hook claude", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -20,7 +20,7 @@ export type OptionSpec = {
 export const boxVerbs: readonly Verb[] = ["start", "login", "shell", "run"];
 const images: readonly Verb[] = [...boxVerbs, "rebuild"];
 const live: readonly Verb[] = ["policy allow", "policy deny"];
-const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "preflight"];
+const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "preflight", "proxy ctl"];
 
 /** Every option, in the order in which help lists them. */
 export const optionSpecs: readonly OptionSpec[] = [
@@ -55,7 +55,10 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "follow", short: "f", verbs: ["logs"], help: "go on with what comes" },
   { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project" },
   { name: "mode", value: "heuristic|strict", verbs: ["preflight"], help: "strict: only URLs among the arguments; heuristic: whatever a known tool obviously needs; the configured one otherwise" },
-  { name: "config", value: "FILE", verbs: ["proxy seatbelt-profile"], help: "the file whose [network_proxy] counts, instead of the project's" },
+  { name: "config", value: "FILE", verbs: ["proxy", "proxy ctl", "proxy seatbelt-profile"], help: "the file whose [network_proxy] counts, instead of the project's" },
+  { name: "log", value: "DIR", verbs: ["proxy"], help: "where the decision log goes, instead of ~/.agentbox/proxy" },
+  { name: "approve", verbs: ["proxy"], help: "ask on the terminal about each host that is refused for the first time" },
+  { name: "after", value: "SEQ", verbs: ["proxy ctl"], help: "only refusals after the line of this number" },
   { name: "json", verbs: asked, help: "as JSON, for programs" },
   { name: "rebuild", verbs: ["rebuild"], help: "build the image anew, with the newest agents" },
   { name: "help", short: "h", verbs, help: "show this" },

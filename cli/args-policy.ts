@@ -5,6 +5,7 @@ import { type Parsed, parsed, quote, refused, trimBlanks } from "../policy/parse
 import type { PreflightMode } from "../policy/preflight-mode.ts";
 import type { PolicyVerb, Verb } from "./args-options.ts";
 import { parsePreflightMode } from "./args-values.ts";
+import { type ProxyCommand, readProxyCommand } from "./args-proxy.ts";
 import type { TypedOption } from "./args-words.ts";
 import type { EngineKind } from "./engine/engine.ts";
 
@@ -37,10 +38,11 @@ export type PolicyCommand =
   | { verb: "preflight"; command: string[]; mode: PreflightMode | undefined; agent: string | undefined; json: boolean }
   | { verb: "hook claude" }
   | { verb: "proxy seatbelt-profile"; file: string | undefined }
+  | ProxyCommand
   | { verb: "setup"; wish: SetupWish };
 
 /** The verbs that `readPolicyCommand` reads. */
-const askingVerbs = ["blocked", "logs", "logs stats", "setup", "preflight", "hook claude", "proxy seatbelt-profile"] as const;
+const askingVerbs = ["blocked", "logs", "logs stats", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
 export type AskingVerb = PolicyVerb | (typeof askingVerbs)[number];
 
 /** Tells whether a verb is one of those. */
@@ -61,7 +63,7 @@ type Reading = {
 };
 
 /** Reads the words and options of a verb about the policy. */
-export function readPolicyCommand({ verb, words, tail, options, engine, agents, complaints }: Reading): PolicyCommand {
+export function readPolicyCommand({ verb, words, tail, options, engine, agents, complaints }: Reading): PolicyCommand | undefined {
   const has = (name: string): boolean => options.some(({ spec }) => spec.name === name);
   const values = (name: string): string[] => options.flatMap(({ spec, value }) => (spec.name === name && value !== undefined ? [value] : []));
   const each = (texts: readonly string[], parse: (text: string) => Parsed<string>): string[] => texts.flatMap((text) => collect(parse(text), complaints));
@@ -104,6 +106,9 @@ export function readPolicyCommand({ verb, words, tail, options, engine, agents, 
       return { verb, command: [...tail], mode: values("mode").flatMap((text) => collect(parsePreflightMode(text), complaints))[0], agent, json };
     case "hook claude":
       return { verb };
+    case "proxy":
+    case "proxy ctl":
+      return readProxyCommand({ verb, words, has, value: (name) => values(name)[0], complaints });
     case "proxy seatbelt-profile":
       return { verb, file: values("config")[0] };
     case "setup":
@@ -145,7 +150,7 @@ function readScope(options: readonly TypedOption[], complaints: Complaint[]): Ch
 }
 
 function takesWords(verb: AskingVerb): boolean {
-  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats"].includes(verb);
+  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats", "proxy", "proxy ctl"].includes(verb);
 }
 
 function refuseFurtherWords(words: readonly string[], verb: string): Complaint[] {

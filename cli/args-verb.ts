@@ -6,9 +6,9 @@ import { parseAgentWord } from "./args-values.ts";
 import { findNearest } from "../policy/nearest.ts";
 
 /** The verbs that are written as the first word; the others are an agent, `AGENT login` and `--rebuild`. */
-const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "preflight", "ssh-init", "doctor", "cleanup"];
+const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "preflight", "proxy", "ssh-init", "doctor", "cleanup"];
 
-/** First words that say nothing without a second one. */
+/** First words that a second one may follow; most say nothing without it. */
 const groups = ["policy", "hook", "proxy"] as const;
 export type Group = (typeof groups)[number];
 
@@ -42,7 +42,7 @@ function findLongVerb([first, second]: readonly string[]): Verb | undefined {
   return second === undefined ? undefined : verbs.find((verb) => verb === `${first} ${second}`);
 }
 
-/** Tells whether a word says nothing without a second one. */
+/** Tells whether a second word may follow a word. */
 export function isGroup(word: string | undefined): word is Group {
   return groups.some((group) => group === word);
 }
@@ -50,7 +50,7 @@ export function isGroup(word: string | undefined): word is Group {
 /** Complains about `policy` and its like without a word that says what to do. */
 export function refuseGroupAlone(words: readonly string[]): Complaint[] {
   const [group, second] = words;
-  if (!isGroup(group) || findLongVerb(words) !== undefined) return [];
+  if (!isGroup(group) || findLongVerb(words) !== undefined || (second === undefined && verbs.some((verb) => verb === group))) return [];
   const known = verbs.filter((verb) => verb.startsWith(`${group} `)).map((verb) => verb.slice(group.length + 1));
   const near = second === undefined ? undefined : findNearest(second, known);
   const what = second === undefined ? `${group} needs a word that says what to do` : `${group} ${quote(second)} is no command`;

@@ -76,6 +76,8 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "logs":
     case "logs stats":
     case "preflight":
+    case "proxy":
+    case "proxy ctl":
     case "proxy seatbelt-profile":
       return await performPolicy(command);
     case "hook claude":

@@ -4,7 +4,7 @@ import { decisionRecordSchema } from "./decision-record.ts";
 /** What the admin API of the stand-alone proxy answers, in JSON; `/health` alone is text. */
 export const configAnswerSchema = z.strictObject({
   version: z.literal(1),
-  /** The file that it was read of, and the directory of the log. */
+  /** Path of the file that it was read of, and of the directory of the log. */
   file: z.string(),
   log: z.string(),
   enabled: z.boolean(),

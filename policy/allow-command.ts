@@ -2,6 +2,7 @@ import { classifyAddress, isPinnable } from "./address-class.ts";
 import type { Reason } from "./decide.ts";
 import { renderOrigin } from "./effective-list.ts";
 import { parseHost, type Host } from "./host-name.ts";
+import { isLoopback } from "./loopback.ts";
 import { quote } from "./parsed.ts";
 import { renderRule, type PolicyRule } from "./policy.ts";
 
@@ -83,6 +84,7 @@ function adviseHost(host: Host, port: number | undefined, { hosts, who, privateH
   if (host.kind === "name") {
     if (host.name.endsWith(".arpa")) return "names of addresses (reverse DNS) are not answered";
     if (host.name.includes(".")) return undefined;
+    if (!privateHosts && isLoopback(host)) return `it is this machine: list ${quote(renderTarget(host, port))} in ${hosts}, and set allow_local_binding = true`;
     return privateHosts ? `a name without a dot is allowed in ${hosts} only, as ${tableForm(host.name, port ?? DEFAULT_PORT)}` : `a name without a dot cannot be allowed; list its address in ${hosts}`;
   }
   const addressClass = classifyAddress(host.address);

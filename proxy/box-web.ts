@@ -11,7 +11,7 @@ import { Flows } from "./access/flows.ts";
 import type { Lookup } from "./access/lookup.ts";
 import type { LivePolicy } from "./live-policy.ts";
 import type { DecisionLog } from "./log/decision-log.ts";
-import { startWeb } from "./web.ts";
+import { startWeb, type WebParts } from "./web.ts";
 
 /** What carries the web where names are judged: inherited sockets that listen, and what only this process may know. */
 export type WebOptions = {
@@ -56,8 +56,15 @@ export class BoxWeb {
     this.flows = flows;
     const dialler = new Dialler({ lookup: findSiteProxy(options), ca: policy.upstream?.tls === true ? readTrusted() : undefined });
     const { http, socks, plain, tls } = options;
-    await startWeb({ access, flows, dialler, listeners: { http: http.map(inherit), socks: socks.map(inherit), plain: plain.map(inherit), tls: tls.map(inherit) } });
+    await startWeb({ access, flows, dialler, listeners: { http: http.map(inherit), socks: socks.map(inherit), plain: plain.map(inherit), tls: tls.map(inherit) }, makeIntercept: await loadInterceptor(options) });
   }
+}
+
+/** Loaded only where TLS is opened: it takes more memory than the rest. */
+async function loadInterceptor({ secrets: { authority } }: WebOptions): Promise<WebParts["makeIntercept"]> {
+  if (authority === null) return undefined;
+  const { makeInterceptor } = await import("./interception/interceptor.ts");
+  return makeInterceptor({ authority });
 }
 
 function inherit(fd: number): { fd: number } {

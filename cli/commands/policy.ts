@@ -54,6 +54,10 @@ async function answer(edge: Edge, command: Answered): Promise<number> {
       return await (await import("./logs-stats.ts")).showStatistics(edge, command);
     case "preflight":
       return await (await import("./preflight.ts")).checkCommand(edge, command);
+    case "proxy":
+      return await (await import("./proxy.ts")).runProxy(edge, command);
+    case "proxy ctl":
+      return await (await import("./proxy-ctl.ts")).controlProxy(edge, command);
     case "proxy seatbelt-profile":
       return await (await import("./proxy-seatbelt.ts")).printSeatbeltProfile(edge, command);
     case "setup":

@@ -22,7 +22,7 @@ export function describeConfig({ loaded, mode, policy }: LiveState, { started, l
   const { upstream } = settings;
   return {
     version: 1,
-    file: parsed.file,
+    file: loaded.path,
     log: logDir,
     enabled: settings.enabled,
     approve,

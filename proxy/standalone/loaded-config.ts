@@ -4,6 +4,8 @@ import type { PublicSuffixTest } from "../../policy/wildcard-check.ts";
 /** A configuration that was read and understood, and that its owner agreed to. */
 export type LoadedConfig = {
   parsed: ParsedProxyConfig;
+  /** Absolute path of its file, which may not be there. */
+  path: string;
   /** The user's own file where a project's counts. */
   user: ParsedProxyConfig | undefined;
   settings: ProxySettings;

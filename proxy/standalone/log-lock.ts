@@ -7,8 +7,9 @@ const FILE = "log.lock";
 /**
  * Makes sure that no other process writes the log of a directory: two would number their lines alike. The lock is
  * a database's, since that ends with the process that holds it, also when it is killed. Returns how to give it back.
+ * `findOwner` names who may hold it.
  */
-export function lockLog(directory: string): () => void {
+export function lockLog(directory: string, findOwner: () => string | undefined): () => void {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(join(directory, FILE), { timeout: 0 });
@@ -17,8 +18,10 @@ export function lockLog(directory: string): () => void {
     return () => held.close();
   } catch (error) {
     database?.close();
+    const owner = findOwner();
+    const why = error instanceof Error ? error.message : String(error);
     throw new UsageError(
-      { what: `another proxy writes its log into ${directory}, or nobody can (${error instanceof Error ? error.message : String(error)})`, expected: "a log of its own for each proxy", fix: "end the other one, or name another directory: --log DIR" },
+      { what: owner === undefined ? `another proxy writes its log into ${directory}, or nobody can (${why})` : `${owner} writes its log into ${directory} already`, expected: "a log of its own for each proxy", fix: "end the other one, or name another directory: --log DIR" },
       { cause: error },
     );
   }

@@ -100,9 +100,12 @@ export class Standalone {
     this.change({ ...this.input(), session: [...others, word] }, (difference) => this.write("policy-replaced", "answered at the terminal", difference));
   }
 
-  /** Reads the configuration again: all of it comes into force, or nothing. One reload follows the other. */
-  reload(why: string): Promise<ReloadAnswer> {
-    const reloaded = this.reloading.then(async () => await this.reloadNow(why));
+  /**
+   * Reads the configuration again: all of it comes into force, or nothing. One reload follows the other. With
+   * `onlyChanged` nothing happens, and nothing is written down, where the files say what they said.
+   */
+  reload(why: string, { onlyChanged = false }: { onlyChanged?: boolean } = {}): Promise<ReloadAnswer> {
+    const reloaded = this.reloading.then(async () => await this.reloadNow(why, onlyChanged));
     this.reloading = reloaded.catch(() => undefined);
     return reloaded;
   }
@@ -112,9 +115,10 @@ export class Standalone {
     clearTimeout(this.expiry);
   }
 
-  private async reloadNow(why: string): Promise<ReloadAnswer> {
+  private async reloadNow(why: string, onlyChanged: boolean): Promise<ReloadAnswer> {
     try {
       const loaded = await this.parts.read();
+      if (onlyChanged && this.trouble === undefined && isSame(loaded, this.state.loaded)) return { added: [], removed: [], changed: [], cut: 0, restart_needed: findRestartKeys(this.started, loaded.settings) };
       const { difference, cut } = this.change({ ...this.input(), loaded, mode: undefined }, (found) => {
         const restart = findRestartKeys(this.started, loaded.settings);
         const detail = [why, ...found.changed, ...(restart.length === 0 ? [] : [`${restart.join(", ")} from the next start on`])].join("; ");
@@ -158,4 +162,8 @@ export class Standalone {
   private write(event: "policy-replaced" | "policy-refused" | "mode-changed", detail: string, { added, removed }: { added: string[]; removed: string[] }): void {
     this.parts.log.write({ kind: "event", event, detail, added, removed });
   }
+}
+
+function isSame(one: LoadedConfig, other: LoadedConfig): boolean {
+  return one.path === other.path && one.parsed.text === other.parsed.text && one.user?.text === other.user?.text;
 }
