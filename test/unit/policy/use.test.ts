@@ -49,6 +49,7 @@ describe("limited mode", () => {
     ["allows HEAD", "a.example.com", 80, request("HEAD"), "allowed"],
     ["allows OPTIONS", "a.example.com", 80, request("OPTIONS"), "allowed"],
     ["refuses POST", "a.example.com", 80, request("POST"), "method_not_allowed"],
+    ["refuses a GET that asks for another protocol", "a.example.com", 80, { kind: "request", method: "GET", upgrade: true }, "method_not_allowed"],
     ["refuses get in lower case", "a.example.com", 80, request("get"), "method_not_allowed"],
     ["refuses an invented method", "a.example.com", 80, request("GETT"), "method_not_allowed"],
     ["tells the host's reason before the method's", "evil.example.org", 80, request("POST"), "not_allowed"],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { serveHttp, serveInside } from "../../../../proxy/http/http-listener.ts";
 import type { HttpInside } from "../../../../proxy/web-context.ts";
 import type { DecisionRecord } from "../../../../policy/decision-record.ts";
@@ -91,4 +92,14 @@ export async function takeAnswer(client: RawClient): Promise<{ status: number; h
 /** What the log says of decisions, as short as a row. */
 export function listDecisions(records: readonly DecisionRecord[]): string[] {
   return records.flatMap((record) => (record.kind === "decision" ? [`${record.action} ${record.reason} ${record.method ?? "-"} ${record.host}`] : []));
+}
+
+/** A figure once it does not change any more. */
+export async function settle(read: () => number): Promise<number> {
+  for (let last = Number.NaN; ; ) {
+    const now = read();
+    if (now === last) return now;
+    last = now;
+    await sleep(300);
+  }
 }
