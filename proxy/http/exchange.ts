@@ -124,8 +124,9 @@ export class Exchange implements FlowInput, Requester {
     this.session.client.onDrain(() => {
       this.isStuck = false;
       if (this.isOver) return;
+      // After its response too: who uses it next wants to hear of it, and of its end.
+      this.upstream?.connection.resume();
       if (this.isResponseDone) this.tryFinish();
-      else this.upstream?.connection.resume();
     });
     return false;
   }
