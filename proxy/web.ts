@@ -3,7 +3,7 @@ import type { Access } from "./access/access.ts";
 import type { Dialler } from "./access/dial.ts";
 import type { Flows } from "./access/flows.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { serveHttp, serveInside } from "./http/http-listener.ts";
+import { closeHttp, serveHttp, serveInside } from "./http/http-listener.ts";
 import { describeClient } from "./net/client.ts";
 import { type Connection, listenFor, type ListenOn } from "./net/connection.ts";
 import { serveSocks } from "./socks/socks5.ts";
@@ -49,6 +49,7 @@ export async function startWeb({ access, flows, dialler, listeners, makeIntercep
   const close = (): void => {
     for (const server of servers) server.close();
     limit.destroyAll();
+    closeHttp(context);
   };
   try {
     for (const kind of ["http", "socks", "plain", "tls"] as const) {

@@ -43,6 +43,12 @@ export class HttpListener {
     return upstream === undefined ? await dialler.dial(admitted, undefined) : await dialler.dialUpstream(upstream);
   }
 
+  /** Closes the idle connections to servers, when no request will come any more. */
+  close(): void {
+    // None was opened under a policy of this number.
+    this.pool.sweep(this.tick, Number.NaN);
+  }
+
   private sweep(): void {
     this.tick += 1;
     for (const session of this.sessions) session.sweep(this.tick);
@@ -69,4 +75,9 @@ export function serveHttp(client: Connection, context: WebContext): void {
 /** Serves HTTP that was found elsewhere: on a redirected port, in a tunnel, in opened TLS. */
 export function serveInside(context: WebContext): WebContext["serveInside"] {
   return (client, first, inside) => listenerOf(context).serve(client, first, { inside, client: inside.client });
+}
+
+/** Closes what is kept open for further requests. */
+export function closeHttp(context: WebContext): void {
+  listeners.get(context)?.close();
 }
