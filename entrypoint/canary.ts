@@ -1,9 +1,10 @@
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { RESOLVER_ADDRESSES } from "../policy/box-spec.ts";
 import { FirewallError } from "../policy/errors.ts";
-import { ADDRESS_PROBES, PROBE_TYPE } from "../policy/probe.ts";
+import { ADDRESS_PROBES, nameWebProbe, PROBE_TYPE } from "../policy/probe.ts";
 
 const CANARY_LIMIT_MS = 1000;
 
@@ -22,6 +23,14 @@ export async function requireWalls(): Promise<void> {
 export async function requireUnknown(name: string): Promise<void> {
   const outcome = await lookUp(name);
   if (outcome !== "ENOTFOUND") throw new FirewallError({ what: `the name ${name}, which is not allowed, ${outcome}`, expected: "a name that does not exist", fix: FIX });
+}
+
+/**
+ * Throws FirewallError unless the box's proxy reads the names in TLS hellos, whatever address they go to, and refuses one that is
+ * not allowed: over each family that has a way out. A reset is no proof of that, only of a closed port.
+ */
+export async function requireNameWall(name: string): Promise<void> {
+  await Promise.all(ADDRESS_PROBES.map((host) => requireNameRefused({ host, port: 443 }, nameWebProbe(name))));
 }
 
 const FIX = "the firewall does not hold in this namespace; run agentbox doctor";
@@ -47,6 +56,27 @@ function requireRefused({ host, port }: Canary): Promise<void> {
     socket.setTimeout(CANARY_LIMIT_MS, () => judge("was neither refused nor reached in time"));
     socket.once("connect", () => judge("can be reached"));
     socket.once("error", (error) => judge(error));
+  });
+}
+
+/** How Node calls the alert by which the proxy refuses (RFC 8446, section 6.2: access_denied). */
+const DENIED_BY_PROXY = "ERR_SSL_TLSV1_ALERT_ACCESS_DENIED";
+const NO_WAY = ["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"];
+/** The proxy has just begun to serve. */
+const NAME_LIMIT_MS = 5000;
+
+function requireNameRefused({ host, port }: Canary, servername: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTls({ host, port, servername });
+    const judge = (outcome: Error | string): void => {
+      socket.destroy();
+      if (typeof outcome !== "string" && [DENIED_BY_PROXY, ...NO_WAY].includes(codeOf(outcome))) return resolve();
+      const what = typeof outcome === "string" ? outcome : `met ${codeOf(outcome)}`;
+      reject(new FirewallError({ what: `the name ${servername}, told to ${host} port ${port}, ${what}`, expected: "a refusal by the box's proxy", fix: FIX }));
+    };
+    socket.setTimeout(NAME_LIMIT_MS, () => judge("was neither refused nor let through in time"));
+    socket.once("secureConnect", () => judge("was let through"));
+    socket.once("error", judge);
   });
 }
 

@@ -2,7 +2,7 @@ import type { BoxSpec } from "../policy/box-spec.ts";
 import { NAME_PROBES } from "../policy/probe.ts";
 import { requireMounts, StepError } from "./boot.ts";
 import { describeProof } from "./report.ts";
-import { requireUnknown, requireWalls } from "./canary.ts";
+import { requireNameWall, requireUnknown, requireWalls } from "./canary.ts";
 import type { Log } from "./log.ts";
 
 /**
@@ -15,7 +15,8 @@ export async function passGate(spec: BoxSpec, log: Log): Promise<void> {
   const { probe = NAME_PROBES[0] } = spec;
   const foreign = spec.mode === "none" || spec.policy.report ? null : (probe ?? null);
   try {
-    await Promise.all([requireWalls(), foreign === null ? undefined : requireUnknown(foreign)]);
+    const judges = spec.policy.enforcement === "name";
+    await Promise.all([requireWalls(), ...(foreign === null ? [] : [requireUnknown(foreign), ...(judges ? [requireNameWall(foreign)] : [])])]);
   } catch (error) {
     throw new StepError("gate", error);
   }

@@ -7,7 +7,7 @@ import type { BoxPolicy } from "../policy/box-policy.ts";
 import { ResolveError } from "../policy/errors.ts";
 import { actAs } from "./act-as.ts";
 import { chooseProbe } from "../policy/probe.ts";
-import { requireUnknown, requireWalls } from "./canary.ts";
+import { requireNameWall, requireUnknown, requireWalls } from "./canary.ts";
 
 const CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
 const SERVICE_LIMIT_MS = 10_000;
@@ -21,8 +21,8 @@ export type ValidateInput = {
 
 /**
  * Proves from inside, as the agent's uid, that the critical services answer, that a name which is not allowed
- * does not exist at the box's resolver, and that canaries and a foreign resolver are refused at once; all
- * side by side. A time-out never counts as a refusal.
+ * does not exist at the box's resolver and is refused by its proxy, and that canaries and a foreign resolver are
+ * refused at once; all side by side. A time-out never counts as a refusal.
  *
  * Errors: FirewallError when a wall does not hold, ResolveError naming each service that does not answer.
  */
@@ -33,7 +33,8 @@ export async function validateReach({ user, box, reachable }: ValidateInput): Pr
     const services = Promise.allSettled(critical.map((service) => reachService(service, reachable.get(service.name) ?? [], ca)));
     // In report mode a foreign name is answered; that is what it is for.
     const foreign = box === undefined || box.report ? undefined : chooseProbe(box.policy);
-    await Promise.all([requireWalls(), foreign === undefined ? undefined : requireUnknown(foreign)]);
+    const judges = box?.enforcement === "name";
+    await Promise.all([requireWalls(), ...(foreign === undefined ? [] : [requireUnknown(foreign), ...(judges ? [requireNameWall(foreign)] : [])])]);
     const failures = (await services).flatMap((result) => (result.status === "rejected" ? [describe(result.reason)] : []));
     if (failures.length === 0) return;
     throw new ResolveError(
@@ -80,6 +81,7 @@ const UNTRUSTED = new Set([
 function explain(error: Error): string {
   const code = "code" in error ? String(error.code) : "";
   if (UNTRUSTED.has(code)) return `its certificate is not trusted (${code}); behind an inspecting gateway give its CA with --ca-file`;
+  if (code === "ERR_SSL_TLSV1_ALERT_ACCESS_DENIED") return 'the box\'s own proxy refuses it (mode = "limited" reaches TLS with mitm.enabled only)';
   if (error instanceof AggregateError) return error.errors.map(describe).join(", ");
   return error.message;
 }

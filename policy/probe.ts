@@ -9,9 +9,14 @@ import type { Policy } from "./policy.ts";
 export const NAME_PROBES: readonly string[] = ["example.com", "example.net", "example.org"];
 export const PROBE_TYPE = "SOA";
 
-/** The first of the names that the policy does not let through; undefined where it lets all of them through. */
+/** The first of the names that the policy does not let through, nor what `nameWebProbe` makes of it; undefined where there is none. */
 export function chooseProbe(policy: Policy): string | undefined {
-  return NAME_PROBES.find((name) => decide(policy, { host: name }).action === "deny");
+  return NAME_PROBES.find((name) => [name, nameWebProbe(name)].every((host) => decide(policy, { host }).action === "deny"));
+}
+
+/** The name that a box tells in a TLS hello to prove that its proxy reads it, which nobody else in it does. */
+export function nameWebProbe(name: string): string {
+  return `agentbox-probe.${name}`;
 }
 
 /** Documentation addresses (RFC 5737, RFC 3849): nobody's, so nobody is bothered should the wall be down. */

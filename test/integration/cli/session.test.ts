@@ -174,13 +174,14 @@ describe("an interrupted run", () => {
   });
 
   test("does not sweep a session that still runs", async () => {
-    engine.answer("start", "sleep 1.5");
+    engine.answer("start", 'until [ -e "$FAKE/go" ]; do sleep 0.05; done');
     const first = engine.start(run);
     await engine.awaitCall("start");
     const [running] = engine.sessions();
     engine.answer("start", undefined);
     await engine.run(run);
     expect(engine.sessions()).toEqual([running]);
+    engine.answer("go", "");
     expect(await first.outcome).toMatchObject({ code: 0 });
     expectNothingLeft();
   });

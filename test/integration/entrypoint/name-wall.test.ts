@@ -16,7 +16,7 @@ const BOX = {
   allowed: ["github.com:443,8443", "chain.lab-names.example:80,443", "tcp://altssh.gitlab.com:443", "10.9.8.7:443"],
   critical: [],
   spec: { policy: NAME_WALL },
-  standIn: true,
+  standIn: true as const,
 };
 const TLS = "proxy--tls";
 const PLAIN = "proxy--web";

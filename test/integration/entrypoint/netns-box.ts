@@ -37,8 +37,11 @@ export type BoxOptions = {
   /** The AGENTBOX_FIREWALL of the container; "1" where left out. */
   firewall?: string;
   capabilities?: string;
-  /** Has the proxy's sockets of the web answered by a stand-in, in the proxy's own process: each says which of them it is. */
-  standIn?: boolean;
+  /**
+   * Has the proxy's sockets of the web answered by a stand-in, in the proxy's own process: each says which of them it is. What it does with a
+   * TLS hello: `true` refuses it as the proxy refuses a name that is not allowed, which a start has to see.
+   */
+  standIn?: true | "mute" | "resets";
   /** Who the container starts as, where not root: the agent's container of a sidecar. */
   ids?: Ids;
   /** Called with each event as it comes. */
@@ -66,7 +69,17 @@ for (let at = 2; at < process.argv.length; at += 2) {
   const [option, value] = process.argv.slice(at, at + 2);
   if (["--secrets", "--site-proxy"].includes(option)) continue;
   if (!["--http", "--socks", "--web", "--tls"].includes(option)) rest.push(option, value);
-  else createServer((socket) => socket.on("error", () => undefined).end("proxy" + option)).listen({ fd: Number(value) });
+  else createServer((socket) => take(socket, "proxy" + option)).listen({ fd: Number(value) });
+}
+function take(socket, word) {
+  const timer = setTimeout(() => socket.end(word), 300);
+  socket.on("error", () => undefined);
+  socket.once("data", ([first]) => {
+    clearTimeout(timer);
+    if (first !== 22) socket.end(word);
+    else if (HELLO === "resets") socket.resetAndDestroy();
+    else if (HELLO === true) socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 49]));
+  });
 }
 process.argv.splice(2, Infinity, ...rest);
 await import("/run/proxy.mjs");
@@ -143,7 +156,7 @@ function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
     writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
   writeFileSync(join(dir, "log", PROXY_SECRETS_FILE), JSON.stringify(NO_SECRETS));
-  if (options.standIn === true) writeFileSync(join(dir, "proxy.mjs"), STAND_IN);
+  if (options.standIn !== undefined) writeFileSync(join(dir, "proxy.mjs"), STAND_IN.replaceAll("HELLO", JSON.stringify(options.standIn)));
   const text = options.specText === undefined ? JSON.stringify(makeSpec(lab, options)) : options.specText;
   if (text !== null) writeFileSync(join(dir, "run/box.json"), text, { mode: 0o644 });
 }

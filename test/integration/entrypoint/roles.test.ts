@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
-import { runBox } from "./netns-box.ts";
+import { ADDRESS_WALL, NAME_WALL, runBox } from "./netns-box.ts";
 
 // The two containers of the sidecar topology as their entrypoints see them: cases 24, 26a and decision 26.
 
@@ -15,18 +15,21 @@ describe("the sidecar topology", () => {
   afterEach(() => lab.control.reset());
   afterAll(() => lab.stop());
 
-  it("lets an agent start in the namespace of a holder, and a holder keep nothing but its resolver", async () => {
+  it.each([
+    ["addresses", ADDRESS_WALL],
+    ["names", NAME_WALL],
+  ])("lets an agent start in the namespace of a holder, and a holder keep nothing but its proxy, where %s decide", async (_case, policy) => {
     let agent: Promise<Awaited<ReturnType<typeof runBox>>> | undefined;
     let processes = "";
     const holder = await runBox(lab, {
       ...LIST,
-      spec: { role: "holder", command: [] },
+      spec: { role: "holder", command: [], policy },
       command: [],
       onEvent: (event, kill) => {
         if (event.event !== "ready") return;
         agent = (async () => {
           processes = await readProcesses(lab);
-          return runBox(lab, { ...LIST, spec: { role: "agent" }, ids: { uid: 1000, gid: 1000 }, capabilities: NO_CAPABILITIES, command: ["sh", "-c", "id -u; grep -E '^(Cap|NoNew)' /proc/self/status | sort -u; curl -sS --cacert /etc/ssl/certs/ca-certificates.crt -o /dev/null -w '%{http_code}' https://github.com/"] });
+          return runBox(lab, { ...LIST, spec: { role: "agent", policy }, ids: { uid: 1000, gid: 1000 }, capabilities: NO_CAPABILITIES, command: ["sh", "-c", "id -u; grep -E '^(Cap|NoNew)' /proc/self/status | sort -u; curl -sS --cacert /etc/ssl/certs/ca-certificates.crt -o /dev/null -w '%{http_code}' https://github.com/"] });
         })().finally(() => kill("SIGKILL"));
       },
     });
@@ -42,6 +45,24 @@ describe("the sidecar topology", () => {
     const run = await runBox(lab, { ...LIST, spec: { role: "agent" }, ids: { uid: 1000, gid: 1000 }, capabilities: NO_CAPABILITIES, command: ["echo", "agent"] }, open);
     expect(run).toMatchObject({ code: 70, stdout: "" });
     expect(run.events.at(-1)).toMatchObject({ event: "failed", step: "gate", exitCode: 70 });
+  });
+
+  it("starts no agent where the web is not led to the proxy, although nothing is open", async () => {
+    let agent: Promise<Awaited<ReturnType<typeof runBox>>> | undefined;
+    await runBox(lab, {
+      ...LIST,
+      spec: { role: "holder", command: [], policy: NAME_WALL },
+      onEvent: (event, kill) => {
+        if (event.event !== "ready") return;
+        agent = lab
+          .exec(["iptables", "-t", "nat", "-F", "AGENTBOX-REDIRECT"])
+          .then(() => runBox(lab, { ...LIST, spec: { role: "agent", policy: NAME_WALL }, ids: { uid: 1000, gid: 1000 }, capabilities: NO_CAPABILITIES, command: ["echo", "agent"] }))
+          .finally(() => kill("SIGKILL"));
+      },
+    });
+    const run = await agent;
+    expect(run).toMatchObject({ code: 70, stdout: "" });
+    expect(run?.events.at(-1)).toMatchObject({ event: "failed", step: "gate", text: expect.stringContaining("the name agentbox-probe.example.com, told to 198.51.100.1 port 443, met ECONNREFUSED") });
   });
 
   it("starts no agent where the walls are and the resolver is not", async () => {

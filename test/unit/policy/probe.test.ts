@@ -16,7 +16,7 @@ describe("the name by which a box proves that its resolver refuses", () => {
   test.each([
     { name: "the first one, where nothing of it is allowed", words: ["github.com"], probe: "example.com" },
     { name: "the next, where the first is allowed", words: ["example.com", "**.example.net"], probe: "example.org" },
-    { name: "the first, where only names below it are allowed", words: ["*.example.com"], probe: "example.com" },
+    { name: "the next, where names below the first are allowed, of which the proxy would be told", words: ["*.example.com"], probe: "example.net" },
     { name: "none, where every name is allowed", words: ["*"], probe: undefined },
   ])("$name", ({ words, probe }) => {
     expect(allowing(...words)).toBe(probe);

@@ -22,6 +22,7 @@ const start: DecisionRecord = { kind: "event", time: "2026-11-21T04:00:00.000Z",
 describe("what a box asked itself is left out", () => {
   test.each([
     { name: "its probes of names and addresses", records: [probe, canary], left: [] },
+    { name: "the name that it tells its proxy, and that name alone", records: [asked("agentbox-probe.example.net", { protocol: "tls-sni", port: 443 }), asked("example.net", { protocol: "tls-sni", port: 443 })], left: ["example.net"] },
     { name: "but not the agent's own question for the same name", records: [probe, asked("example.com"), canary], left: ["example.com"] },
     { name: "and not a question in words of ours by another protocol", records: [asked("203.0.113.7", { protocol: "address", detail: PROBE_DETAIL })], left: ["203.0.113.7"] },
     { name: "everything before the start was over", records: [asked("a.example.com"), probe, start, asked("b.example.com")], left: ["b.example.com"] },
