@@ -1,7 +1,7 @@
 import { FAMILIES, type KernelSet, nameSets, type Plan } from "./rule.ts";
 
-// ipset's own default; a set grows to it only as entries come.
-const DEFAULT_MAX_ENTRIES = 65_536;
+/** What learned and cut sets hold at most, and literal ones at least: ipset's own default. A set grows to it only as entries come. */
+export const SET_CAPACITY = 65_536;
 
 /** Renders `ipset -exist restore` text that makes every set of a plan exist, and changes none that does. */
 export function renderEmptySets(plan: Plan): string {
@@ -47,6 +47,6 @@ function nameNext({ name }: KernelSet): string {
 
 /** `timeout 0` lets single entries have a life of their own; these live as long as the set. */
 function renderCreate(name: string, { family, entries }: KernelSet): string {
-  const maxEntries = Math.max(DEFAULT_MAX_ENTRIES, entries.length * 2);
+  const maxEntries = Math.max(SET_CAPACITY, entries.length * 2);
   return `${name} hash:net,port family ${family === 4 ? "inet" : "inet6"} maxelem ${maxEntries} timeout 0`;
 }

@@ -1,7 +1,8 @@
 import { FAMILIES, familyOf, nameSets, type Plan, type SetNames } from "../../firewall/rule.ts";
 import { renderNextSets, renderSwaps } from "../../firewall/render-ipset.ts";
-import { renderNftLiterals } from "../../firewall/render-nft.ts";
-import { SetChild, type SetDialect } from "./set-child.ts";
+import { nameCutBlocks, renderNftLiterals } from "../../firewall/render-nft.ts";
+import { MAX_ERRORS, SetChild } from "./set-child.ts";
+import { saysFull, SET_DIALECTS } from "./set-dialect.ts";
 
 /** One change of the learned or the cut set. `range` is an address or CIDR block, `lifeS` its life in seconds. */
 export type SetChange =
@@ -9,6 +10,8 @@ export type SetChange =
   | { op: "delete"; set: Exclude<keyof SetNames, "literal">; range: string; port: number };
 
 export type KernelSets = {
+  /** Adds all, or says why not; no more than the first `taken` may be there then. */
+  addAll: (additions: readonly SetChange[]) => Promise<{ errors: string[]; taken: number }>;
   /** Puts changes in force, in order; returns one sentence for each that the kernel refused. */
   change: (changes: readonly SetChange[]) => Promise<string[]>;
   /** Puts the literal sets of a plan in place of those in force, whole or not at all; the sentences say why not. */
@@ -17,34 +20,65 @@ export type KernelSets = {
   flushCut: () => Promise<string[]>;
 };
 
-// A documentation address (RFC 5737): nobody's, and asking for it changes nothing.
-const SENTINEL = "192.0.2.1,tcp:9";
 const TABLE = "inet agentbox";
-
-const DIALECTS: Readonly<Record<"ipset" | "nft", SetDialect>> = {
-  ipset: { argv: ["ipset", "-exist", "-"], probe: `test ${nameSets(4).cut} ${SENTINEL}`, acknowledgement: /192\.0\.2\.1,tcp:9 is (?:NOT )?in set / },
-  nft: { argv: ["nft", "-i"], probe: "list tables inet", acknowledgement: /^table inet agentbox$/, chatter: /^table inet / },
-};
+/** So many elements are one transaction of nft, which costs four times less than one each. */
+const BATCH = 100;
 
 /** Opens the way into the kernel's sets. `onRestart` is called when the program that writes them was lost and is back. */
 export function openKernelSets(backend: "ipset" | "nft", onRestart: () => void): KernelSets {
-  const child = new SetChild(DIALECTS[backend], onRestart);
-  const render = backend === "ipset" ? renderIpsetChange : renderNftChange;
+  const child = new SetChild(SET_DIALECTS[backend], onRestart);
+  const sets = backend === "ipset" ? openIpset(child) : openNft(child);
   // The sets beside the live ones are filled first and swapped then: two plans at once would take each other's away.
   let earlier: Promise<unknown> = Promise.resolve();
-  const replaceLiterals = async (plan: Pick<Plan, "sets">): Promise<string[]> => {
-    if (backend === "nft") return child.apply([renderNftLiterals(plan)]);
-    const errors = await child.apply(renderNextSets(plan));
-    return errors.length > 0 ? errors : child.apply(renderSwaps(plan));
-  };
   return {
-    change: (changes) => child.apply(changes.map(render)),
+    ...sets,
     replaceLiterals: (plan) => {
-      const replaced = earlier.then(() => replaceLiterals(plan));
+      const replaced = earlier.then(() => sets.replaceLiterals(plan));
       earlier = replaced.catch(() => undefined);
       return replaced;
     },
-    flushCut: () => child.apply(FAMILIES.map((family) => (backend === "nft" ? `flush set ${TABLE} ${nameSets(family).cut}` : `flush ${nameSets(family).cut}`))),
+  };
+}
+
+function openIpset(child: SetChild): KernelSets {
+  const change: KernelSets["change"] = (changes) => child.apply(changes.map(renderIpsetChange));
+  return {
+    change,
+    addAll: async (additions) => ({ errors: await change(additions), taken: additions.length }),
+    replaceLiterals: async (plan) => {
+      const errors = await child.apply(renderNextSets(plan));
+      return errors.length > 0 ? errors : child.apply(renderSwaps(plan));
+    },
+    flushCut: () => child.apply(FAMILIES.map((family) => `flush ${nameSets(family).cut}`)),
+  };
+}
+
+function openNft(child: SetChild): KernelSets {
+  /** One transaction, so that one element that was to go and is gone fails all. Where one finds no room, the others come to nothing for that. */
+  const commit = async (batch: readonly SetChange[]): Promise<string[]> => {
+    const errors = await child.apply([renderNftBatch(batch)]);
+    const full = errors.filter(saysFull);
+    if (full.length > 0) return full;
+    return errors.length === 0 || batch.length === 1 ? errors : child.apply(batch.map((each) => renderNftBatch([each])));
+  };
+  return {
+    change: async (changes) => {
+      const errors: string[] = [];
+      for (const batch of batchChanges(changes)) errors.push(...(await commit(batch)));
+      return errors.slice(0, MAX_ERRORS);
+    },
+    addAll: async (additions) => {
+      let taken = 0;
+      for (const batch of batchChanges(additions)) {
+        const errors = await commit(batch);
+        if (errors.some(saysFull)) return { errors, taken };
+        taken += batch.length;
+        if (errors.length > 0) return { errors, taken };
+      }
+      return { errors: [], taken };
+    },
+    replaceLiterals: (plan) => child.apply([renderNftLiterals(plan)]),
+    flushCut: () => child.apply(FAMILIES.flatMap((family) => [nameSets(family).cut, nameCutBlocks(family)].map((set) => `flush set ${TABLE} ${set}`))),
   };
 }
 
@@ -53,14 +87,37 @@ function renderIpsetChange(change: SetChange): string {
   return change.op === "add" ? `add ${element} timeout ${change.lifeS}` : `del ${element}`;
 }
 
-/** One transaction a line: adding what is there keeps its old life, so it is taken out first; and only what is there can be. */
-function renderNftChange(change: SetChange): string {
-  const element = (more = ""): string => `element ${TABLE} ${nameSet(change)} { ${change.range} . tcp . ${change.port}${more} }`;
-  const gone = `add ${element()}; delete ${element()}`;
-  return change.op === "add" ? `${gone}; add ${element(` timeout ${change.lifeS}s`)}` : gone;
+/** Changes of one kind and set that follow each other. */
+function batchChanges(changes: readonly SetChange[]): SetChange[][] {
+  const batches: SetChange[][] = [];
+  for (const change of changes) {
+    const last = batches.at(-1);
+    const [first] = last ?? [];
+    if (last === undefined || first === undefined || last.length === BATCH || first.op !== change.op || nameNftSet(first) !== nameNftSet(change)) batches.push([change]);
+    else last.push(change);
+  }
+  return batches;
+}
+
+/**
+ * One transaction, a line. Adding what is there keeps its old life, so it is taken out first, and only what is there can
+ * be; what is cut has one life for all. Taking out has to work in a full set too, so it adds nothing: what is not there is no error (`SET_DIALECTS`).
+ */
+function renderNftBatch(batch: readonly SetChange[]): string {
+  const [first] = batch;
+  if (first === undefined) return "";
+  const elements = batch.map(({ range, port }) => `${range} . tcp . ${port}`);
+  const render = (op: SetChange["op"], texts: readonly string[]): string => `${op} element ${TABLE} ${nameNftSet(first)} { ${texts.join(", ")} }`;
+  const gone = render("delete", elements);
+  if (first.op === "delete") return gone;
+  const fresh = batch.flatMap((change, index) => (change.op === "add" ? [`${elements[index]} timeout ${change.lifeS}s`] : []));
+  return [...(first.set === "cut" ? [] : [render("add", elements), gone]), render("add", fresh)].join("; ");
+}
+
+function nameNftSet(change: SetChange): string {
+  return change.set === "cut" && change.range.includes("/") ? nameCutBlocks(familyOf(change.range)) : nameSet(change);
 }
 
 function nameSet({ set, range }: SetChange): string {
-  const family = FAMILIES.find((candidate) => candidate === familyOf(range)) ?? 4;
-  return nameSets(family)[set];
+  return nameSets(familyOf(range))[set];
 }

@@ -1,14 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-
-/** How to talk to a program that changes sets line by line for as long as it lives. */
-export type SetDialect = {
-  argv: readonly string[];
-  /** A line that changes nothing and is answered by one line that matches `acknowledgement`. */
-  probe: string;
-  acknowledgement: RegExp;
-  /** Further lines of the answer, which are no errors: the tables of others. */
-  chatter?: RegExp;
-};
+import type { SetDialect } from "./set-dialect.ts";
 
 type Waiting = { errors: string[]; resolve: (errors: string[]) => void };
 
@@ -17,7 +8,7 @@ const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 const RESTART_MS = 100;
 const ANSWER_LIMIT_MS = 5000;
 /** Sentences kept of one batch: when a set is full there is one for each line. */
-const MAX_ERRORS = 5;
+export const MAX_ERRORS = 5;
 
 /**
  * The long-lived `ipset` or `nft` of the keeper: spawning one for each answer would cost twenty times as much.
@@ -29,6 +20,8 @@ export class SetChild {
   private child: ChildProcessWithoutNullStreams | undefined;
   private waiting: Waiting[] = [];
   private pending = "";
+  /** The last line that was read. */
+  private before = "";
 
   /** `onRestart` is called after the program died and runs again. */
   constructor(dialect: SetDialect, onRestart: () => void) {
@@ -60,6 +53,7 @@ export class SetChild {
     const child = spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', file, ...args], { env: ENVIRONMENT, cwd: "/", stdio: "pipe" });
     this.child = child;
     this.pending = "";
+    this.before = "";
     child.stdout.setEncoding("utf8");
     child.stdout.on("data", (text: string) => this.read(text));
     child.stdin.on("error", () => undefined);
@@ -70,12 +64,16 @@ export class SetChild {
   private read(text: string): void {
     const lines = (this.pending + text).replaceAll("ipset> ", "").split("\n");
     this.pending = lines.pop() ?? "";
-    for (const line of lines) {
-      if (this.dialect.acknowledgement.test(line)) {
-        const done = this.waiting.shift();
-        done?.resolve(done.errors);
-      } else if (line.trim() !== "" && this.dialect.chatter?.test(line) !== true && (this.waiting[0]?.errors.length ?? MAX_ERRORS) < MAX_ERRORS) this.waiting[0]?.errors.push(line.trim());
-    }
+    for (const line of lines) this.take(line);
+  }
+
+  private take(line: string): void {
+    const isLast = this.dialect.acknowledgement.test(line);
+    const complaint = this.dialect.complain(isLast ? "" : line, this.before);
+    this.before = isLast ? "" : line;
+    const errors = this.waiting[0]?.errors ?? [];
+    if (complaint !== undefined && errors.length < MAX_ERRORS) errors.push(complaint);
+    if (isLast) this.waiting.shift()?.resolve(errors);
   }
 
   private restart(child: ChildProcessWithoutNullStreams): void {
