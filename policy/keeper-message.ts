@@ -1,9 +1,13 @@
 import { z } from "zod";
 import { listTextsSchema, policyDocumentSchema } from "./policy-document.ts";
 
+/** So many addresses of a private name are opened. */
+export const MAX_PIN_ADDRESSES = 64;
+
 // What the keeper, the proxy and the command line say to each other: one JSON object a line over unix sockets.
 
 const address = z.string();
+const pin = z.array(address).max(MAX_PIN_ADDRESSES);
 const complaint = z.strictObject({
   what: z.string(),
   expected: z.string().optional(),
@@ -15,8 +19,8 @@ const complaint = z.strictObject({
 export const proxyMessageSchema = z.discriminatedUnion("op", [
   /** An allowed name leads to these addresses; `ttl` in seconds. The keeper finds the ports itself, by its own policy. */
   z.strictObject({ op: z.literal("learn"), id: z.int(), name: z.string(), addresses: z.array(z.strictObject({ address, ttl: z.int().min(0) })).min(1) }),
-  /** What a name of `private` resolved to; once for each version of the policy. Empty where it does not resolve. */
-  z.strictObject({ op: z.literal("pin"), id: z.int(), name: z.string(), addresses: z.array(address) }),
+  /** What a name of `private` resolved to, where the `policy` did not say. Empty where it does not resolve. */
+  z.strictObject({ op: z.literal("pin"), id: z.int(), name: z.string(), addresses: pin }),
   /** The policy of this version serves from now on, or could not be built and the one before goes on. */
   z.strictObject({ op: z.literal("policy"), version: z.int(), ok: z.boolean(), detail: z.string() }),
   /** What the status shows of the proxy; sent when it changes. `degraded` holds one sentence a trouble. */
@@ -34,6 +38,8 @@ export const keeperMessageSchema = z.discriminatedUnion("op", [
     lists: listTextsSchema,
     /** The box's hosts file as it was at boot: name to addresses. */
     hosts: z.record(z.string(), z.array(address)),
+    /** What names of `private` led to when they were first asked for: name to addresses. They are not asked for again. */
+    pins: z.record(z.string(), pin),
     /** Resolvers to ask, in order of preference. */
     upstreams: z.array(address),
     /** The engine's embedded resolver, which knows the names of sibling containers; null where there is none. */

@@ -12,6 +12,8 @@ export type LivePolicy = {
   box: BoxPolicy;
   /** The names of the box's hosts file. */
   hosts: ReadonlyMap<string, readonly Address[]>;
+  /** What private names led to when they were first asked for. */
+  pins: ReadonlyMap<string, readonly Address[]>;
   upstreams: readonly Address[];
   engineResolver: Address | undefined;
 };
@@ -31,6 +33,7 @@ export async function buildLivePolicy(message: PolicyMessage, now: number): Prom
     version: message.version,
     box,
     hosts: new Map(Object.entries(message.hosts).map(([name, texts]) => [name.toLowerCase(), parseAddresses(texts)])),
+    pins: new Map(Object.entries(message.pins).map(([name, texts]) => [name, parseAddresses(texts)])),
     upstreams: parseAddresses(message.upstreams),
     engineResolver: message.engineResolver === null ? undefined : parseAddresses([message.engineResolver])[0],
   };

@@ -4,7 +4,8 @@ import type { SetChange } from "./kernel-sets.ts";
 /** A block on one port. */
 export type Target = { range: Range; port: number };
 
-const CUT_LIFE_S = 86_400;
+// The longest that ipset knows, 24 days: the kernel remembers a connection that is silent for five.
+const CUT_LIFE_S = 2_147_483;
 
 /**
  * What the cut set holds: connections to these are reset, whenever they began. It never holds anything that
@@ -35,6 +36,19 @@ export class CutTable {
     const rest = [...touched].flatMap((known) => subtract(known, keep.touching(known)));
     this.cut = [...this.cut.filter((known) => !touched.has(known)), ...rest];
     return [...[...touched].map(renderDelete), ...rest.map(renderAdd)];
+  }
+
+  /** What is cut now, for `restore`. */
+  get targets(): readonly Target[] {
+    return this.cut;
+  }
+
+  /** Goes back to what was cut before; the changes say all of it again, to a kernel that may have taken part of what came after. */
+  restore(before: readonly Target[]): SetChange[] {
+    const kept = new Set(before.map(keyOf));
+    const fresh = this.cut.filter((target) => !kept.has(keyOf(target)));
+    this.cut = [...before];
+    return [...fresh.map(renderDelete), ...before.map(renderAdd)];
   }
 
   get size(): number {

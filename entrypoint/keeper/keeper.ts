@@ -23,6 +23,7 @@ const MAX_TIMER_MS = 2_000_000_000;
 type Refused = Extract<Built, { ok: false }>;
 /** A document with the number it was offered under. */
 type Offer = Pick<HeldPolicy, "version" | "document">;
+type Offered = Offer & { built: Promise<Built> };
 
 /** Holds the policy of a running box: judges what the proxy learned, writes the kernel's sets, replaces the policy as a whole. */
 export class Keeper {
@@ -31,7 +32,7 @@ export class Keeper {
   private readonly proxy: ProxyLink;
   private held: HeldPolicy;
   /** What the proxy was given and is not in force yet. */
-  private offered: Offer | undefined;
+  private offered: Offered | undefined;
   /** Numbers every policy that was offered, also those that were refused. */
   private version: number;
   private refusal: string | undefined;
@@ -89,7 +90,7 @@ export class Keeper {
 
   /** The start is over: what an earlier run in this namespace learned goes, and from here on the log is the agent's. */
   private async settle(): Promise<ControlReply> {
-    const errors = await this.kernel.forgetEarlierRuns();
+    const errors = await this.kernel.settle();
     if (errors.length > 0) return this.reject(errors.map((what) => ({ what })));
     this.tell("start", "the walls are verified");
     return this.accept([], []);
@@ -110,6 +111,7 @@ export class Keeper {
   /** All or nothing: built, taken by the proxy, in the kernel; whatever fails leaves the policy before in force. */
   private async replace(document: PolicyDocument): Promise<ControlReply> {
     const fixed = refuseFixed(this.held.document, document);
+    if (fixed.length === 0) this.kernel.pins.forgetEmpty();
     const done = fixed.length > 0 ? { ok: false as const, complaints: fixed } : await this.putInForce(document, "cut");
     if (!done.ok) {
       this.refusal = `the last change was refused: ${done.complaints[0]?.what ?? "no reason given"}`;
@@ -127,11 +129,11 @@ export class Keeper {
    */
   private async putInForce(document: PolicyDocument, removed: "cut" | "close"): Promise<{ ok: true; added: string[]; removed: string[] } | Refused> {
     const before = this.held;
-    const offered = { version: this.nextVersion(), document };
-    this.offered = offered;
+    const version = this.nextVersion();
+    const given = Promise.race([this.proxy.offer(this.describe({ version, document })), sleep(GIVEN_LIMIT_MS)]);
+    this.offered = { version, document, built: given.then(() => buildPolicy(document, this.start.lists, version)) };
     try {
-      await Promise.race([this.proxy.offer(this.describe(offered)), sleep(GIVEN_LIMIT_MS)]);
-      const next = await this.enforce(offered, removed);
+      const next = await this.enforce(this.offered, removed);
       if (!next.ok) return next;
       this.held = next.policy;
       this.scheduleExpiry();
@@ -147,8 +149,9 @@ export class Keeper {
   }
 
   /** Builds what the proxy was given, and brings it into the kernel when the proxy has it. */
-  private async enforce({ version, document }: Offer, removed: "cut" | "close"): Promise<Built> {
-    const built = await buildPolicy(document, this.start.lists, version);
+  private async enforce(offered: Offered, removed: "cut" | "close"): Promise<Built> {
+    const { version } = offered;
+    const built = await offered.built;
     if (!built.ok) return built;
     // What was judged by the policy before is in the kernel before it is judged anew, which takes its time while the proxy builds.
     await Promise.allSettled(this.learning);
@@ -164,7 +167,10 @@ export class Keeper {
   }
 
   private async answer(question: ProxyQuestion): Promise<{ ok: boolean; detail: string }> {
-    if (question.op === "pin") return this.kernel.pin(this.held.box, question.name, question.addresses);
+    if (question.op === "pin") {
+      const offered = await this.offered?.built;
+      return this.kernel.pin([this.held.box, ...(offered?.ok === true ? [offered.policy.box] : [])], question.name, question.addresses);
+    }
     // A proxy that has the next policy already may be ahead of the kernel.
     await this.replacing;
     const learning = this.kernel.learn(this.held.box, question.name, question.addresses);
@@ -224,7 +230,7 @@ export class Keeper {
 
   private describe({ version, document }: Offer): Extract<KeeperMessage, { op: "policy" }> {
     const { session, lists, hosts, upstreams, engineResolver } = this.start;
-    return { op: "policy", version, session, document, lists, hosts, upstreams, engineResolver };
+    return { op: "policy", version, session, document, lists, hosts, pins: this.kernel.pins.describe(), upstreams, engineResolver };
   }
 
   private tell(event: Extract<DecisionEntry, { kind: "event" }>["event"], detail: string, { added = [], removed = [] }: { added?: string[]; removed?: string[] } = {}): void {

@@ -1,62 +1,89 @@
 import { planSets } from "../../firewall/plan.ts";
-import { parseAddress, singleRange } from "../../policy/address.ts";
+import { parseAddress } from "../../policy/address.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { decide } from "../../policy/decide.ts";
 import { CutTable, type Target } from "./cut-table.ts";
-import { type KernelSets, openKernelSets, type SetChange } from "./kernel-sets.ts";
+import { readEarlierEntries } from "./earlier-entries.ts";
+import { type KernelSets, openKernelSets } from "./kernel-sets.ts";
 import { keyOf, LearnedTable, type Lease, lifeOf, type Opening, openingsFor, portsFor } from "./learned-table.ts";
 import { collectLiterals, type KnownNames } from "./openings.ts";
-import { readEarlierEntries } from "./earlier-entries.ts";
+import { OpenedSet, renderAdd, renderDelete, toTarget } from "./opened-set.ts";
+import { PinTable } from "./pin-table.ts";
 
 type Learned = readonly { address: string; ttl: number }[];
+type Done = { ok: boolean; detail: string };
 
-/** More than any policy names; what a proxy that lies says beyond that is not kept. */
-const MAX_PINS = 1000;
-/** So many openings are held before those whose life is over are looked for. */
-const MIN_SWEEP = 10_000;
+/** A full set is told of so often at most. */
+const QUIET_MS = 60_000;
 
 export type KernelPolicyInput = {
   backend: "ipset" | "nft";
   /** The same as long as the box runs. */
   enforcement: BoxPolicy["enforcement"];
   hosts: KnownNames;
-  /** Told when the kernel takes no more entries. */
+  /** Told when no more addresses can be opened. */
   onFull: (detail: string) => void;
 };
 
 /** `close` lets the connections of what is taken out go on. */
 type Replacement = { before: BoxPolicy; next: BoxPolicy; removed: "cut" | "close"; agreed: () => Promise<string[]> };
+/** The literals of a policy, with the pins as they were by then. */
+type Literals = { box: BoxPolicy; targets: readonly Target[]; pinned: number };
+/** What a replacement comes to: `is` what is open then, `lost` what was allowed and is no more, `closed` and `opened` what changes in the kernel. */
+type Transition = Pick<Replacement, "before" | "removed"> & { is: ReadonlyMap<string, Opening>; lost: Opening[]; closed: Opening[]; opened: Opening[]; literals: Literals; now: number };
 
 /** The policy as the kernel knows it: literal, learned and cut sets, and what they hold. Times are of the monotonic clock, in ms. */
 export class KernelPolicy {
-  /** A sentence while the kernel takes no entries. */
-  trouble: string | undefined;
+  /** What private names lead to. */
+  readonly pins = new PinTable();
   private readonly input: KernelPolicyInput;
   private readonly sets: KernelSets;
   private readonly table = new LearnedTable();
   private readonly cuts = new CutTable();
-  private readonly pins = new Map<string, readonly string[]>();
-  private pinCount = 0;
-  /** The elements of the learned sets, by `keyOf`. */
-  private open = new Map<string, Opening>();
-  private sweepAt = MIN_SWEEP;
-  /** What the kernel may hold although it could not say so, until its program is back. */
-  private doubtful: readonly Opening[] = [];
+  private readonly opened: OpenedSet;
+  /** New addresses that are being opened, and will be remembered then. */
+  private reserved = 0;
+  /** Whether there may be denied names to forget. */
+  private mayForget = false;
+  /** A sentence while no more addresses can be remembered. */
+  private tableTrouble: string | undefined;
+  private quietUntil = 0;
+  /** The policy whose literals are in the kernel or, after a failure, shall be. */
+  private box: BoxPolicy | undefined;
   private literals: readonly Target[] = [];
+  private areLiteralsDoubtful = false;
+  /** Changes of the literals come one after the other. */
+  private turn: Promise<unknown> = Promise.resolve();
 
   constructor(input: KernelPolicyInput) {
     this.input = input;
     this.sets = openKernelSets(input.backend, () => void this.refill());
+    this.opened = new OpenedSet({ sets: this.sets, cuts: this.cuts, onFull: (detail) => this.tellFull(detail) });
+  }
+
+  /** A sentence while no more addresses can be opened. */
+  get trouble(): string | undefined {
+    return this.opened.trouble ?? this.tableTrouble;
   }
 
   /** Begins with a first policy; what an earlier run in this namespace had cut would stand in its way. */
   async begin(box: BoxPolicy): Promise<string[]> {
-    return [...(await this.sets.flushCut()), ...(await this.adopt(box))];
+    return [...(await this.sets.flushCut()), ...(await this.inTurn(() => this.adopt(this.prepare(box))))];
+  }
+
+  private prepare(box: BoxPolicy): Literals {
+    return { box, targets: collectLiterals(box, this.input.hosts, this.pins.names), pinned: this.pins.changes };
   }
 
   /** Puts the literals of a policy in force; returns what the kernel refused. */
-  private adopt(box: BoxPolicy): Promise<string[]> {
-    return this.swapLiterals(collectLiterals(box, this.input.hosts, this.pins));
+  private async adopt(prepared: Literals): Promise<string[]> {
+    const { box, targets } = prepared.pinned === this.pins.changes ? prepared : this.prepare(prepared.box);
+    const literal = targets.map(({ range, port }) => ({ range: range.text, protocol: "tcp" as const, port }));
+    const errors = await this.sets.replaceLiterals({ sets: planSets({ literal, ssh: "listed" }) });
+    this.box = box;
+    this.areLiteralsDoubtful = errors.length > 0;
+    if (errors.length === 0) this.literals = targets;
+    return errors;
   }
 
   /** Judges addresses that an allowed name has led to by the policy and opens them; the sentences say why not. */
@@ -64,6 +91,7 @@ export class KernelPolicy {
     const allowed = decide(box.policy, { host: name });
     // In report mode the wall lets everything public through, so there is nothing to open.
     if (allowed.action !== "allow") return box.report && allowed.reason === "not_allowed" ? [] : [`${allowed.host} is not allowed`];
+    if (box.privateNames.includes(allowed.host)) return [`${allowed.host} leads where it was pinned to and nowhere else`];
     const now = performance.now();
     const leases: Lease[] = [];
     const openings: Opening[] = [];
@@ -76,25 +104,32 @@ export class KernelPolicy {
       leases.push(lease);
       openings.push(...opened);
     }
-    const errors = await this.openAll(openings, now);
-    if (errors.length === 0) this.table.learn(allowed.host, leases);
-    return errors;
+    const fresh = this.table.countNew(allowed.host, leases);
+    if (fresh > 0 && !this.hasRoom(box, fresh)) return [this.refuseToLearn()];
+    this.reserved += fresh;
+    try {
+      const errors = await this.opened.open(openings, now);
+      if (errors.length === 0) this.table.learn(allowed.host, leases);
+      return errors;
+    } finally {
+      this.reserved -= fresh;
+    }
   }
 
-  /** Opens what a private name leads to, for as long as the policy names it. */
-  async pin(box: BoxPolicy, name: string, addresses: readonly string[]): Promise<{ ok: boolean; detail: string }> {
-    if (!box.privateNames.includes(name)) {
-      // The policy that names it may be on its way into force; it counts then.
-      if (box.private.every((entry) => entry.name !== name) && !this.keepPin(name, addresses)) return { ok: false, detail: "too many names are pinned" };
-      return { ok: true, detail: "" };
-    }
-    const refused = addresses.filter((text) => {
+  /** Opens what a private name of one of these policies leads to, for as long as one names it. */
+  async pin(policies: readonly BoxPolicy[], name: string, addresses: readonly string[]): Promise<Done> {
+    const naming = policies.filter(({ privateNames }) => privateNames.includes(name));
+    if (naming.length === 0) return { ok: false, detail: `${name} is no private name of the policy` };
+    const canonical: string[] = [];
+    for (const text of addresses) {
       const address = parseAddress(text);
-      return !address.ok || portsFor(box, name, address.value).length === 0;
-    });
-    if (refused.length > 0) return { ok: false, detail: `${name} may not lead to ${refused.join(", ")}` };
-    if (!this.keepPin(name, addresses)) return { ok: false, detail: "too many names are pinned" };
-    const errors = await this.adopt(box);
+      if (!address.ok || naming.every((box) => portsFor(box, name, address.value).length === 0)) return { ok: false, detail: `${name} may not lead to ${text}` };
+      canonical.push(address.value.text);
+    }
+    const kept = this.pins.keep(name, canonical);
+    if (kept !== undefined) return { ok: false, detail: kept };
+    // By whatever policy is in force when its turn comes; one that is on its way there takes the pin with it.
+    const errors = await this.inTurn(async () => (this.box?.privateNames.includes(name) === true ? this.adopt(this.prepare(this.box)) : []));
     return { ok: errors.length === 0, detail: errors.join("; ") };
   }
 
@@ -106,41 +141,47 @@ export class KernelPolicy {
   /**
    * Goes from one policy to the next: literals are swapped, learned addresses that are allowed no more are
    * taken out, and with `cut` their connections end. Everything is worked out before `agreed` is asked, which returns what
-   * speaks against it. When the kernel refuses, the literals before come back.
+   * speaks against it. When the kernel refuses, what was before comes back.
    */
   async replace({ before, next, removed, agreed }: Replacement): Promise<string[]> {
     const now = performance.now();
-    const pinned = this.pinCount;
-    const literals = collectLiterals(next, this.input.hosts, this.pins);
     const is = this.table.openings(next);
-    const closed = [...this.open].flatMap(([key, opening]) => (is.has(key) ? [] : [opening]));
-    const old = this.literals;
-    const gone = removed === "close" ? [] : distinct([...old.filter(({ range, port }) => !is.has(keyOf(range.text, port))), ...[...closed, ...this.table.gone(before, is)].map(toTarget)], literals);
-    // A box may have learned many thousands: what stays is listed only where something is cut.
-    const kept = gone.length + this.cuts.size === 0 ? [] : [...literals, ...[...is.values()].map(toTarget)];
+    const lost = this.table.gone(before, is);
+    const compared = this.opened.compare(is, now);
+    const literals = this.prepare(next);
     const objections = await agreed();
-    const errors = objections.length > 0 ? objections : await this.swapLiterals(literals);
-    if (errors.length > 0) return errors;
-    const changes: SetChange[] = [
-      ...closed.map(renderDelete),
-      ...this.cuts.release(kept),
-      ...this.cuts.add(gone, kept),
-      ...[...is].filter(([key, { until }]) => until > now && !this.open.has(key)).map(([, opening]) => renderAdd(opening, now)),
-    ];
-    const failed = await this.sets.change(changes);
-    if (failed.length > 0) {
-      await this.swapLiterals(old);
-      await this.refill();
-      return failed;
-    }
-    this.open = new Map([...is].filter(([, { until }]) => until > now));
-    return this.adoptLatePins(next, pinned);
+    if (objections.length > 0) return objections;
+    const failed = await this.inTurn(() => this.goOver({ before, removed, is, lost, ...compared, literals, now }));
+    if (failed.length > 0) return failed;
+    this.opened.become(is, now);
+    if (removed === "close") for (const { address } of lost) this.table.keep(address.text);
+    this.mayForget = true;
+    if (this.tableTrouble !== undefined) this.hasRoom(next, 1);
+    return [];
   }
 
-  /** Closes what an earlier run of the entrypoint in this namespace had learned and this one has not. */
-  async forgetEarlierRuns(): Promise<string[]> {
+  private async goOver({ before, removed, is, lost, closed, opened, literals, now }: Transition): Promise<string[]> {
+    const cut = this.cuts.targets;
+    const old = this.literals;
+    const errors = await this.adopt(literals);
+    if (errors.length === 0) {
+      const gone = removed === "close" ? [] : distinct([...old.filter(({ range, port }) => !is.has(keyOf(range.text, port))), ...[...closed, ...lost].map(toTarget)], this.literals);
+      // A box may have learned many thousands: what stays is listed only where something is cut.
+      const kept = gone.length + this.cuts.size === 0 ? [] : [...this.literals, ...[...is.values()].map(toTarget)];
+      const changes = [...closed.map(renderDelete), ...this.cuts.release(kept), ...this.cuts.add(gone, kept), ...opened.map((opening) => renderAdd(opening, now))];
+      errors.push(...(await this.sets.change(changes)));
+    }
+    if (errors.length === 0) return [];
+    await this.adopt(this.prepare(before));
+    await this.opened.refill(this.cuts.restore(cut));
+    return errors;
+  }
+
+  /** The start is over: closes what an earlier run of the entrypoint in this namespace had learned and this one has not. */
+  async settle(): Promise<string[]> {
+    this.pins.settle();
     const earlier = await readEarlierEntries(this.input.backend, this.input.enforcement === "name" ? ["learned", "direct"] : ["learned"]);
-    return this.sets.change(earlier.filter(({ set, range, port }) => !this.open.has(keyOf(range, port, set))).map((entry) => ({ ...entry, op: "delete" })));
+    return this.sets.change(earlier.filter(({ set, range, port }) => !this.opened.has(keyOf(range, port, set))).map((entry) => ({ ...entry, op: "delete" })));
   }
 
   namesOf(address: string): string[] {
@@ -151,86 +192,42 @@ export class KernelPolicy {
     return this.table.count(performance.now());
   }
 
-  private keepPin(name: string, addresses: readonly string[]): boolean {
-    if (this.pins.size >= MAX_PINS && !this.pins.has(name)) return false;
-    this.pins.set(name, addresses);
-    this.pinCount += 1;
-    return true;
-  }
-
-  /** Pins that came while a policy was on its way into force belong to it. */
-  private async adoptLatePins(box: BoxPolicy, counted: number): Promise<string[]> {
-    const seen = this.pinCount;
-    if (seen === counted) return [];
-    const errors = await this.adopt(box);
-    return errors.length > 0 ? errors : this.adoptLatePins(box, seen);
-  }
-
-  private async openAll(openings: readonly Opening[], now: number): Promise<string[]> {
-    // A life that ends a second later is not worth a word to the kernel.
-    const longer = openings.filter((opening) => (this.open.get(keyOfOpening(opening))?.until ?? 0) < opening.until - 1000);
-    const released = this.cuts.size === 0 ? [] : this.cuts.release(openings.map(toTarget));
-    const errors = await this.sets.change([...longer.map((opening) => renderAdd(opening, now)), ...released]);
-    if (errors.length > 0) {
-      const full = errors.find((sentence) => /full/i.test(sentence));
-      // Told once: whoever fills the set could fill the log with it.
-      if (full !== undefined && this.trouble === undefined) this.input.onFull(full);
-      this.trouble = `the kernel takes no more addresses: ${errors[0] ?? ""}`;
-      await this.takeBack(longer);
-      return errors;
+  private hasRoom(box: BoxPolicy, count: number): boolean {
+    if (this.table.room - this.reserved < count && this.mayForget) {
+      this.table.forgetDenied(box);
+      this.mayForget = false;
     }
-    this.trouble = undefined;
-    for (const opening of longer) this.open.set(keyOfOpening(opening), opening);
-    if (this.open.size > this.sweepAt) {
-      this.open = new Map([...this.open].filter(([, { until }]) => until > now));
-      this.sweepAt = Math.max(MIN_SWEEP, 2 * this.open.size);
-    }
-    return [];
+    const hasRoom = this.table.room - this.reserved >= count;
+    if (hasRoom) this.tableTrouble = undefined;
+    return hasRoom;
   }
 
-  /** Closes what was opened of an answer that could not be opened whole: no policy to come would know of it. */
-  private async takeBack(openings: readonly Opening[]): Promise<void> {
-    const isOpen = (opening: Opening): boolean => this.open.has(keyOfOpening(opening));
-    const unknown = openings.filter((opening) => !isOpen(opening));
-    const errors = await this.sets.change(unknown.map(renderDelete));
-    if (errors.length > 0) this.doubtful = [...this.doubtful, ...unknown];
-    // Meanwhile another name may have led there.
-    await this.sets.change(unknown.filter(isOpen).map((opening) => renderAdd(opening, performance.now())));
+  private refuseToLearn(): string {
+    const sentence = "the keeper's table of addresses is full: it forgets none, since a deny has to end their connections; deny names that are not needed, or start the box again";
+    if (this.tableTrouble === undefined) this.tellFull(sentence);
+    this.tableTrouble = sentence;
+    return sentence;
   }
 
-  private async swapLiterals(literals: readonly Target[]): Promise<string[]> {
-    const literal = literals.map(({ range, port }) => ({ range: range.text, protocol: "tcp" as const, port }));
-    const errors = await this.sets.replaceLiterals({ sets: planSets({ literal, ssh: "listed" }) });
-    if (errors.length === 0) this.literals = literals;
-    return errors;
-  }
-
-  /** Says everything again to a kernel whose state is in doubt; what is there already only keeps its life. */
-  private async refill(): Promise<void> {
+  /** Whoever fills a set could fill the log with it. */
+  private tellFull(detail: string): void {
     const now = performance.now();
-    this.open = new Map([...this.open].filter(([, { until }]) => until > now));
-    const { doubtful } = this;
-    this.doubtful = [];
-    const errors = await this.sets.change([...doubtful.map(renderDelete), ...[...this.open.values()].map((opening) => renderAdd(opening, now))]);
-    if (errors.length > 0) this.doubtful = [...doubtful, ...this.doubtful];
-    else this.trouble = undefined;
+    if (now < this.quietUntil) return;
+    this.quietUntil = now + QUIET_MS;
+    this.input.onFull(detail);
   }
-}
 
-function keyOfOpening({ address, port, set }: Opening): string {
-  return keyOf(address.text, port, set);
-}
+  /** The program that writes the sets is back. */
+  private async refill(): Promise<void> {
+    await this.opened.refill();
+    await this.inTurn(async () => (this.box !== undefined && this.areLiteralsDoubtful ? this.adopt(this.prepare(this.box)) : []));
+  }
 
-function renderDelete({ set, address, port }: Opening): SetChange {
-  return { op: "delete", set, range: address.text, port };
-}
-
-function renderAdd({ set, address, port, until }: Opening, now: number): SetChange {
-  return { op: "add", set, range: address.text, port, lifeS: Math.max(1, Math.ceil((until - now) / 1000)) };
-}
-
-function toTarget({ address, port }: Opening): Target {
-  return { range: singleRange(address), port };
+  private inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const run = this.turn.then(action);
+    this.turn = run.catch(() => undefined);
+    return run;
+  }
 }
 
 /** What is gone: targets that are not among those kept. */

@@ -14,7 +14,7 @@ export type KernelSets = {
   addAll: (additions: readonly SetChange[]) => Promise<{ errors: string[]; taken: number }>;
   /** Puts changes in force, in order; returns one sentence for each that the kernel refused. */
   change: (changes: readonly SetChange[]) => Promise<string[]>;
-  /** Puts the literal sets of a plan in place of those in force, whole or not at all; the sentences say why not. */
+  /** Puts the literal sets of a plan in place of those in force, whole or not at all; the sentences say why not. One at a time: two at once would take each other's half-filled sets away. */
   replaceLiterals: (plan: Pick<Plan, "sets">) => Promise<string[]>;
   /** Empties the cut sets. */
   flushCut: () => Promise<string[]>;
@@ -27,17 +27,7 @@ const BATCH = 100;
 /** Opens the way into the kernel's sets. `onRestart` is called when the program that writes them was lost and is back. */
 export function openKernelSets(backend: "ipset" | "nft", onRestart: () => void): KernelSets {
   const child = new SetChild(SET_DIALECTS[backend], onRestart);
-  const sets = backend === "ipset" ? openIpset(child) : openNft(child);
-  // The sets beside the live ones are filled first and swapped then: two plans at once would take each other's away.
-  let earlier: Promise<unknown> = Promise.resolve();
-  return {
-    ...sets,
-    replaceLiterals: (plan) => {
-      const replaced = earlier.then(() => sets.replaceLiterals(plan));
-      earlier = replaced.catch(() => undefined);
-      return replaced;
-    },
-  };
+  return backend === "ipset" ? openIpset(child) : openNft(child);
 }
 
 function openIpset(child: SetChild): KernelSets {
@@ -54,28 +44,27 @@ function openIpset(child: SetChild): KernelSets {
 }
 
 function openNft(child: SetChild): KernelSets {
-  /** One transaction, so that one element that was to go and is gone fails all. Where one finds no room, the others come to nothing for that. */
-  const commit = async (batch: readonly SetChange[]): Promise<string[]> => {
+  /** One transaction, which comes to nothing when an element finds no room. One that was to go and is gone fails all of it too: then each has its own. */
+  const commit = async (batch: readonly SetChange[]): Promise<{ errors: string[]; taken: number }> => {
     const errors = await child.apply([renderNftBatch(batch)]);
     const full = errors.filter(saysFull);
-    if (full.length > 0) return full;
-    return errors.length === 0 || batch.length === 1 ? errors : child.apply(batch.map((each) => renderNftBatch([each])));
+    if (full.length > 0) return { errors: full, taken: 0 };
+    return { errors: errors.length === 0 || batch.length === 1 ? errors : await child.apply(batch.map((each) => renderNftBatch([each]))), taken: batch.length };
   };
   return {
     change: async (changes) => {
       const errors: string[] = [];
-      for (const batch of batchChanges(changes)) errors.push(...(await commit(batch)));
+      for (const batch of batchChanges(changes)) errors.push(...(await commit(batch)).errors);
       return errors.slice(0, MAX_ERRORS);
     },
     addAll: async (additions) => {
-      let taken = 0;
+      let sum = 0;
       for (const batch of batchChanges(additions)) {
-        const errors = await commit(batch);
-        if (errors.some(saysFull)) return { errors, taken };
-        taken += batch.length;
-        if (errors.length > 0) return { errors, taken };
+        const { errors, taken } = await commit(batch);
+        sum += taken;
+        if (errors.length > 0) return { errors, taken: sum };
       }
-      return { errors: [], taken };
+      return { errors: [], taken: sum };
     },
     replaceLiterals: (plan) => child.apply([renderNftLiterals(plan)]),
     flushCut: () => child.apply(FAMILIES.flatMap((family) => [nameSets(family).cut, nameCutBlocks(family)].map((set) => `flush set ${TABLE} ${set}`))),

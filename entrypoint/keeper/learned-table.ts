@@ -13,7 +13,7 @@ export type Opening = { set: "learned" | "direct"; address: Address; port: numbe
 const MIN_TTL_S = 60;
 const GRACE_S = 30;
 const MAX_LIFE_S = 86_400;
-/** So many addresses are remembered; beyond that those whose life ended first are forgotten. */
+/** So many addresses are remembered. */
 const MAX_ADDRESSES = 60_000;
 
 /** The life of a learned address in seconds: max(TTL, 60) + 30, at most a day. */
@@ -40,12 +40,26 @@ export function openingsFor(box: Enforced, name: string, { address, until }: Lea
 
 /**
  * What the names of this box have led to. Addresses whose life has ended stay known, since a connection may
- * outlive it and has to be cut when its name is denied.
+ * outlive it by days and has to be cut when its name is denied: nothing tells for sure that there is none. So the
+ * table gets full.
  */
 export class LearnedTable {
   private readonly names = new Map<string, Map<string, Lease>>();
   private readonly byAddress = new Map<string, Set<string>>();
+  /** Names that lost an address without a cut. */
+  private readonly lasting = new Set<string>();
   private addresses = 0;
+
+  /** How many of these addresses are new for the name. */
+  countNew(name: string, leases: readonly Lease[]): number {
+    const known = this.names.get(name);
+    return new Set(leases.map(({ address }) => address.text).filter((text) => known?.has(text) !== true)).size;
+  }
+
+  /** How many more addresses can be remembered. */
+  get room(): number {
+    return MAX_ADDRESSES - this.addresses;
+  }
 
   /** Remembers the leases of a name; the longer life wins. */
   learn(name: string, leases: readonly Lease[]): void {
@@ -60,7 +74,25 @@ export class LearnedTable {
       }
       if (before === undefined || before.until < lease.until) known.set(text, lease);
     }
-    if (this.addresses > MAX_ADDRESSES) this.forgetOldest();
+  }
+
+  /** Notes that what was begun with an address goes on although it is closed now: its names are never forgotten. */
+  keep(address: string): void {
+    for (const name of this.namesOf(address)) this.lasting.add(name);
+  }
+
+  /** Forgets the names that the policy denies: their connections were cut, and stay so until the name is learned anew. */
+  forgetDenied({ policy }: Pick<BoxPolicy, "policy">): void {
+    for (const [name, leases] of this.names) {
+      if (this.lasting.has(name) || openPorts(policy, { kind: "name", name }).length > 0) continue;
+      this.names.delete(name);
+      this.addresses -= leases.size;
+      for (const text of leases.keys()) {
+        const names = this.byAddress.get(text);
+        names?.delete(name);
+        if (names?.size === 0) this.byAddress.delete(text);
+      }
+    }
   }
 
   /** The names that led to this address, for a reader who knows the address only. */
@@ -107,19 +139,6 @@ export class LearnedTable {
       }
     }
     return gone;
-  }
-
-  private forgetOldest(): void {
-    const all = [...this.names].flatMap(([name, leases]) => [...leases.values()].map((lease) => ({ name, lease })));
-    const oldest = all.toSorted((a, b) => a.lease.until - b.lease.until).slice(0, Math.ceil(MAX_ADDRESSES / 10));
-    for (const { name, lease } of oldest) {
-      const { text } = lease.address;
-      this.names.get(name)?.delete(text);
-      if (this.names.get(name)?.size === 0) this.names.delete(name);
-      this.byAddress.get(text)?.delete(name);
-      if (this.byAddress.get(text)?.size === 0) this.byAddress.delete(text);
-    }
-    this.addresses -= oldest.length;
   }
 }
 

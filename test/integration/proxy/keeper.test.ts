@@ -89,13 +89,45 @@ describe("the resolver and its keeper", () => {
     expect(upstream.names()).toEqual([`${NAME} A`, "new.example.com A"]);
   });
 
-  test("private names are resolved by the engine's resolver at each policy, pinned, and answered from the pins", async () => {
-    await using engine = await FakeUpstream.listen("127.53.4.2", ({ name, type }) => (type === "A" ? [{ type: "A", name, ttl: 1, data: "172.20.0.5" }] : []));
+  test("private names are resolved by the engine's resolver once, pinned, and stand for that over policies, whatever it says later", async () => {
+    let address = "172.20.0.5";
+    await using engine = await FakeUpstream.listen("127.53.4.2", ({ name, type }) => (type === "A" ? [{ type: "A", name, ttl: 1, data: address }] : []));
     const document = allowing([NAME], { private: [{ host: "db", ports: [5432] }] });
     await using resolver = await startResolver(document, { engineResolver: engine.address });
     expect((await ask(resolver.port, "db")).addresses).toEqual(["172.20.0.5"]);
     expect(resolver.keeper.pinned).toMatchObject([{ name: "db", addresses: ["172.20.0.5"] }]);
     expect(engine.asked.every(({ transport }) => transport === "tcp")).toBe(true);
+    const asked = engine.names();
+    address = "172.20.0.66";
+    // The keeper did not have the pin when it sent this: it hears the same again.
+    await resolver.keeper.replace({ document: { ...document, allowPrivate: [{ text: "172.20.0.0/24" }] } });
+    expect((await ask(resolver.port, "db")).addresses).toEqual(["172.20.0.5"]);
+    expect(resolver.keeper.pinned.map(({ addresses }) => addresses)).toEqual([["172.20.0.5"], ["172.20.0.5"]]);
+    // A name that no policy had for a while too.
+    await resolver.keeper.replace({ document: allowing([NAME]) });
+    expect((await ask(resolver.port, "db")).code).toBe("NXDOMAIN");
+    await resolver.keeper.replace({ document });
+    expect((await ask(resolver.port, "db")).addresses).toEqual(["172.20.0.5"]);
+    expect(engine.names()).toEqual(asked);
+  });
+
+  test("a private name that the keeper has pinned is not asked for, by a successor neither; what the policy does not let it lead to is left out", async () => {
+    await using engine = await FakeUpstream.listen("127.53.4.2", ({ name, type }) => (type === "A" ? [{ type: "A", name, ttl: 1, data: "172.20.0.66" }] : []));
+    const document = allowing([NAME], { private: [{ host: "db", ports: [5432] }, { host: "gone", ports: [5432] }] });
+    await using resolver = await startResolver(document, { engineResolver: engine.address, pins: { db: ["172.20.0.5", "169.254.169.254"], gone: [] } });
+    for (const _ of ["the first", "its successor"]) {
+      expect(await ask(resolver.port, "db")).toMatchObject({ code: "NOERROR", addresses: ["172.20.0.5"] });
+      expect(await ask(resolver.port, "gone")).toMatchObject({ code: "NOERROR", addresses: [] });
+      const back = resolver.keeper.nextReport();
+      process.kill(resolver.pid(), "SIGKILL");
+      await back;
+    }
+    expect(engine.asked).toEqual([]);
+    expect(resolver.keeper.pinned).toEqual([]);
+    // Where the keeper leaves one out, the owner has another policy.
+    await resolver.keeper.replace({ pins: { db: ["172.20.0.5"] } });
+    expect((await ask(resolver.port, "gone")).addresses).toEqual(["172.20.0.66"]);
+    expect(resolver.keeper.pinned).toMatchObject([{ name: "gone", addresses: ["172.20.0.66"] }]);
   });
 
   test("names of the hosts file are answered from it; only allowed ones are opened", async () => {

@@ -18,7 +18,7 @@ const NODE = join(import.meta.dirname, "../../../node_modules/.bin/node");
 const BARE_LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
 
 /** A box that knows nobody. */
-const BARE_SURROUNDINGS: Omit<Surroundings, "document"> = { lists: BARE_LISTS, hosts: {}, upstreams: [], engineResolver: null };
+const BARE_SURROUNDINGS: Omit<Surroundings, "document"> = { lists: BARE_LISTS, hosts: {}, pins: {}, upstreams: [], engineResolver: null };
 
 /** A document that allows these entries, in the grammar of allow_hosts. */
 export function allowing(hosts: readonly string[], more: Partial<PolicyDocument> = {}): PolicyDocument {

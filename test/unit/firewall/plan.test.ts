@@ -208,7 +208,7 @@ describe("restore text", () => {
     expect(text.match(/policy drop;/g)).toHaveLength(3);
     expect(text).not.toContain("flush ruleset");
     // Bounded as ipset's are, but for the owner's own; single addresses and blocks of the cut set apart.
-    const sets = [...text.matchAll(/ {2}set (\S+-4) \{\n {4}type \S+ \. inet_proto \. inet_service\n {4}(?:size (\d+)\n {4})?flags (\S+)\n {2}\}/g)].map(([, name, size, flags]) => `${name} ${size} ${flags}`);
+    const sets = [...text.matchAll(/ {2}set (\S+-4(?:-blocks)?) \{\n {4}type \S+ \. inet_proto \. inet_service\n {4}(?:size (\d+)\n {4})?flags (\S+)\n {2}\}/g)].map(([, name, size, flags]) => `${name} ${size} ${flags}`);
     expect(sets).toEqual(expect.arrayContaining(["agentbox-literal-4 undefined interval,timeout", "agentbox-learned-4 65536 timeout", "agentbox-cut-4 65536 timeout", "agentbox-cut-4-blocks 65536 interval,timeout"]));
     expect(text).toContain("th dport @agentbox-cut-6 reject with tcp reset\n    meta l4proto tcp ip6 daddr . meta l4proto . th dport @agentbox-cut-6-blocks reject with tcp reset\n");
   });

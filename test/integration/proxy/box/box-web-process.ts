@@ -35,7 +35,7 @@ type Start = { document: PolicyDocument; upstreams?: readonly string[]; hosts?: 
 /** Starts the program of a box on inherited sockets, with its resolver and its web, and a keeper that says yes. */
 export async function startBoxWeb({ document, upstreams = [], hosts = {}, secrets = {}, siteProxy = [] }: Start): Promise<BoxWebProcess> {
   const dir = mkdtempSync(join(tmpdir(), "agentbox-box-web-"));
-  const keeper = await KeeperPeer.listen(join(dir, "proxy.sock"), { lists: LISTS, hosts, upstreams: [...upstreams], engineResolver: null, document });
+  const keeper = await KeeperPeer.listen(join(dir, "proxy.sock"), { lists: LISTS, hosts, upstreams: [...upstreams], engineResolver: null, pins: {}, document });
   const secretsFile = join(dir, PROXY_SECRETS_FILE);
   writeFileSync(secretsFile, JSON.stringify({ version: 1, authority: null, upstream: null, ...secrets }), { mode: 0o600 });
   const udp = createSocket("udp4").bind(0, "127.0.0.1");

@@ -24,6 +24,16 @@ it("never holds two elements of one port that overlap, and none twice", () => {
   expect(table.add([targetOf("192.0.2.77", 443)], [])).toEqual([]);
 });
 
+it("goes back to what was cut before, and says all of it again", () => {
+  const table = new CutTable();
+  table.add([targetOf("192.0.2.0/30", 443), targetOf("192.0.2.9", 443)], []);
+  const before = table.targets;
+  table.release([targetOf("192.0.2.1", 443)]);
+  table.add([targetOf("192.0.2.77", 443)], []);
+  expect(table.restore(before).map(({ op, range }) => `${op} ${range}`)).toEqual(["delete 192.0.2.0", "delete 192.0.2.2/31", "delete 192.0.2.77", "add 192.0.2.0/30", "add 192.0.2.9"]);
+  expect(table.targets).toEqual(before);
+});
+
 const BITS = 5;
 const PORTS = [22, 443];
 

@@ -89,16 +89,28 @@ describe("what names have led to", () => {
     expect(keys({ ...allowing("tcp://a.example:443"), enforcement: "address" })).toEqual(["93.184.216.1 443 until 10"]);
   });
 
-  it("is bounded: a name that leads to ever new addresses makes the shortest lives be forgotten", () => {
+  it("is bounded, and forgets nothing for what comes later", () => {
     const table = new LearnedTable();
-    table.learn("b.example", [{ address: at("93.255.0.1"), until: 1_000_000 }]);
-    for (let index = 0; index < 100_000; index += 100) {
-      table.learn("a.example", Array.from({ length: 100 }, (_, more) => ({ address: nth(index + more), until: index + more })));
-    }
-    expect(table.count(-1).addresses).toBeLessThanOrEqual(60_000);
-    expect(table.count(-1).addresses).toBeGreaterThan(50_000);
-    expect(table.namesOf("93.255.0.1")).toEqual(["b.example"]);
-    expect(table.namesOf(nth(99_999).text)).toEqual(["a.example"]);
-    expect(table.namesOf(nth(0).text)).toEqual([]);
+    table.learn("a.example", [{ address: nth(0), until: 1 }]);
+    expect(table.countNew("a.example", [nth(0), nth(1), nth(1)].map((address) => ({ address, until: 9 })))).toBe(1);
+    expect(table.countNew("b.example", [nth(0)].map((address) => ({ address, until: 9 })))).toBe(1);
+    const { room } = table;
+    expect(room).toBe(59_999);
+    table.learn("b.example", Array.from({ length: room }, (_, index) => ({ address: nth(index), until: 9 })));
+    expect(table.room).toBe(0);
+    expect(table.openings(allowing("a.example:8443")).size).toBe(1);
+    // What is known may live longer all the same.
+    table.learn("a.example", [{ address: nth(0), until: 20 }]);
+    expect([table.room, table.count(15)]).toEqual([0, { names: 1, addresses: 1 }]);
+  });
+
+  it("is forgotten when its name is denied, but for names whose connections were left alone", () => {
+    const table = new LearnedTable();
+    for (const [index, name] of ["a.example", "b.example", "c.example"].entries()) table.learn(name, [{ address: nth(index), until: 10 }]);
+    table.keep(nth(1).text);
+    table.forgetDenied(allowing("c.example:8443"));
+    expect([0, 1, 2].map((index) => table.namesOf(nth(index).text))).toEqual([[], ["b.example"], ["c.example"]]);
+    expect(table.room).toBe(59_998);
+    expect([...table.openings(allowing("a.example", "b.example", "c.example")).keys()]).toEqual([`${nth(1).text} 443`, `${nth(2).text} 443`]);
   });
 });
