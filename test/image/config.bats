@@ -56,7 +56,7 @@ done
 has_no_network() {
   make_project_in "$1" "none-$BATS_TEST_NUMBER"
   printf "$2" | trusted_config "$1"
-  run -0 --separate-stderr unconnected "$1" run -- sh -c 'ls /sys/class/net; curl -sS --connect-timeout 2 https://github.com/ 2>&1; curl -sS --connect-timeout 2 --resolve x.test:443:140.82.112.3 https://x.test/ 2>&1; echo started'
+  run -0 --separate-stderr unconnected "$1" run -- sh -c 'ls /sys/class/net; curl --noproxy \* -sS --connect-timeout 2 https://github.com/ 2>&1; curl --noproxy \* -sS --connect-timeout 2 --resolve x.test:443:140.82.112.3 https://x.test/ 2>&1; echo started'
   assert_equal "$(head -1 <<<"$output")" lo
   assert_contains "$output" "Could not resolve host: github.com"
   assert_contains "$output" "Failed to connect to x.test port 443"
@@ -74,7 +74,7 @@ bats_test_function --description "case 8 (container): the preset lockdown is a b
 reaches() {
   make_project_in "$1" "mode-$BATS_TEST_NUMBER"
   printf "$2" | trusted_config "$1"
-  run -0 --separate-stderr configured "$1" run -- sh -c 'for host in github.com example.com; do curl -sS -o /dev/null https://$host/; echo "$host $?"; done'
+  run -0 --separate-stderr configured "$1" run -- sh -c 'for host in github.com example.com; do curl --noproxy \* -sS -o /dev/null https://$host/; echo "$host $?"; done'
   assert_contains "$output" "github.com 0"
   assert_contains "$output" "example.com $3"
   assert_contains "$stderr" "$4"
@@ -87,7 +87,7 @@ bats_test_function --description "case 8 (container): mode full is open, and say
 @test "case 8: AGENTBOX_FIREWALL=1 makes an allowlist of mode full, and says so" {
   make_project_in container full-on
   printf '[network]\nmode = "full"\n' | trusted_config container
-  AGENTBOX_FIREWALL=1 run -6 --separate-stderr configured container run -- curl -sS https://example.com/
+  AGENTBOX_FIREWALL=1 run -6 --separate-stderr configured container run -- curl --noproxy \* -sS https://example.com/
   assert_contains "$stderr" 'AGENTBOX_FIREWALL=1 turns the firewall on although mode = "full"'
 }
 
@@ -108,8 +108,8 @@ bats_test_function --description "case 8 (container): mode full is open, and say
   assert_contains "$output" "requires the firewall"
   # The control, which also shows that blocks of the user's own file hold beside a project's file.
   printf '[network]\n' | trusted_config container
-  run -0 configured container run -- sh -c 'curl -sS -o /dev/null https://github.com/ && ! curl -sS https://gitlab.com/'
+  run -0 configured container run -- sh -c 'curl --noproxy \* -sS -o /dev/null https://github.com/ && ! curl --noproxy \* -sS https://gitlab.com/'
   assert_contains "$output" "Could not resolve host: gitlab.com"
   rm "$own/config.toml"
-  run -0 configured container run --full-network -- curl -sS -o /dev/null https://example.com/
+  run -0 configured container run --full-network -- curl --noproxy \* -sS -o /dev/null https://example.com/
 }

@@ -19,7 +19,7 @@ open_live() {
   open_box "$1"
 }
 
-fetch='curl -sS -o /dev/null -w "%{http_code}\n" https://example.com/'
+fetch='curl --noproxy \* -sS -o /dev/null -w "%{http_code}\n" https://example.com/'
 
 allowed_and_denied() {
   open_live "$1"
@@ -38,15 +38,15 @@ allowed_and_denied() {
   sleep 1
   [ ! -e github.com.end ]
   assert_contains "$(order "$fetch")" "Could not resolve host"
-  assert_contains "$(order 'curl -sS --connect-timeout 3 --resolve example.com:443:93.184.220.34 https://example.com/')" "Failed to connect"
+  assert_contains "$(order 'curl --noproxy \* -sS --connect-timeout 3 --resolve example.com:443:93.184.220.34 https://example.com/')" "access denied"
 }
 
 rotated() {
   lab POST /dns '{"gitlab.com":{"a":["93.184.219.201"],"aaaa":[],"ttl":5}}'
   open_live "$1"
-  assert_contains "$(order 'curl -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.201"
+  assert_contains "$(order 'curl --noproxy \* -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.201"
   lab POST /dns '{"gitlab.com":{"a":["93.184.219.202"],"aaaa":[],"ttl":5}}'
-  assert_contains "$(order 'sleep 6; curl -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.202"
+  assert_contains "$(order 'sleep 6; curl --noproxy \* -sS https://gitlab.com/ | tr , "\n" | grep server')" "93.184.219.202"
 }
 
 broken_edit() {
@@ -55,7 +55,7 @@ broken_edit() {
   printf '[network]\nallow_hosts = ["example.com\n' >.agentbox/config.toml
   run -78 in_topology "$1" policy allow --always example.org
   assert_contains "$output" "config.toml:2"
-  assert_contains "$(order 'curl -sS -o /dev/null -w "%{http_code}\n" https://github.com/')" "200"
+  assert_contains "$(order 'curl --noproxy \* -sS -o /dev/null -w "%{http_code}\n" https://github.com/')" "200"
   rm -r .agentbox
 }
 

@@ -5,7 +5,7 @@ load orders
 setup() { lab POST /reset '{}'; }
 teardown() { [ -z "${PROJECT-}" ] || touch "$PROJECT/over"; [ -z "${DB-}" ] || docker rm --force "$DB" >/dev/null; end_background; }
 
-say='for host in example.com pastebin.com evil.example.net; do curl -sS -o /dev/null --connect-timeout 3 -k https://$host/ 2>/dev/null; echo "$host $?"; done'
+say='for host in example.com pastebin.com evil.example.net; do curl --noproxy \* -sS -o /dev/null --connect-timeout 3 -k https://$host/ 2>/dev/null; echo "$host $?"; done'
 
 opens_the_named_block() {
   make_project_in "$1" "private-$BATS_TEST_NUMBER"
@@ -14,11 +14,12 @@ opens_the_named_block() {
   open_box "$1"
   assert_equal "$(order "$say")" $'example.com 0\npastebin.com 6\nevil.example.net 6\nexit 0'
   # The block opens nothing by itself, and the name no other port.
-  assert_contains "$(order 'curl -sS --connect-timeout 3 -k https://10.1.2.4/')" "Failed to connect"
-  assert_contains "$(order 'curl -sS --connect-timeout 3 http://example.com/')" "Failed to connect"
+  assert_contains "$(order 'curl --noproxy \* -sS --connect-timeout 3 -k https://10.1.2.4/')" "access denied"
+  assert_contains "$(order 'curl --noproxy \* -sS --connect-timeout 3 -k https://10.1.2.4:8443/')" "Failed to connect"
+  assert_contains "$(order 'curl --noproxy \* -sS --connect-timeout 3 http://example.com/')" '"reason":"not_allowed"'
   logged "$1" '.host == "pastebin.com" and .reason == "not_allowed_local"'
   logged "$1" '.host == "evil.example.net" and .reason == "not_allowed_local"'
-  logged "$1" '.host == "10.1.2.4" and .protocol == "address" and .port == 443'
+  logged "$1" '.host == "10.1.2.4" and .protocol == "address" and .port == 8443'
   refute_contains "$(lab GET /connections | jq -r '.[].address')" 169.254.169.254
 }
 
@@ -32,9 +33,9 @@ opens_the_named_port() {
   trusted_config "$1" <<<$'[network]\nallow_hosts = [{ host = "'"$DB"'", ports = [5432], private = true }, { host = "host.docker.internal", ports = [5432], private = true }]'
   open_box "$1" --add-host host.docker.internal:host-gateway
   local said
-  said=$(order "for target in $DB:5432 $DB:5433 host.docker.internal:5432 host.docker.internal:443 host.docker.internal:80; do node -e 'const [host, port] = process.argv[1].split(\":\"); require(\"net\").connect(port, host).on(\"connect\", () => { console.log(port, \"connected\"); process.exit() }).on(\"error\", ({ code }) => console.log(port, code))' \$target; done")
-  assert_equal "$said" $'5432 connected\n5433 ECONNREFUSED\n5432 connected\n443 ECONNREFUSED\n80 ECONNREFUSED\nexit 0'
-  logged "$1" '.protocol == "address" and .port == 443'
+  said=$(order "for target in $DB:5432 $DB:5433 host.docker.internal:5432 host.docker.internal:8443 host.docker.internal:8080; do node -e 'const [host, port] = process.argv[1].split(\":\"); require(\"net\").connect(port, host).on(\"connect\", () => { console.log(port, \"connected\"); process.exit() }).on(\"error\", ({ code }) => console.log(port, code))' \$target; done")
+  assert_equal "$said" $'5432 connected\n5433 ECONNREFUSED\n5432 connected\n8443 ECONNREFUSED\n8080 ECONNREFUSED\nexit 0'
+  logged "$1" '.protocol == "address" and .port == 8443'
   logged "$1" '.protocol == "address" and .port == 5433'
 }
 

@@ -93,8 +93,8 @@ done
   for topology in container sidecar; do
     enter "$topology"
     assert_equal "$(cat .agentbox/config.toml)" "[network]"
-    assert_equal "$(order 'jq -r .mode /run/agentbox/policy.json; cat /etc/resolv.conf; curl -sS https://example.com/ 2>&1')" $'allowlist\nnameserver 127.0.0.1\ncurl: (6) Could not resolve host: example.com\nexit 6'
-    run -6 configured "$topology" run -- sh -c 'curl -sS -o /dev/null https://github.com/ && curl -sS https://example.com/'
+    assert_equal "$(order 'jq -r .mode /run/agentbox/policy.json; cat /etc/resolv.conf; curl --noproxy \* -sS https://example.com/ 2>&1')" $'allowlist\nnameserver 127.0.0.1\ncurl: (6) Could not resolve host: example.com\nexit 6'
+    run -6 configured "$topology" run -- sh -c 'curl --noproxy \* -sS -o /dev/null https://github.com/ && curl --noproxy \* -sS https://example.com/'
   done
 }
 

@@ -1,6 +1,7 @@
 # What a box with the firewall on reaches and what not. Everything is tried by one box without a firewall
 # (the control) and by one of each topology with it, side by side; the tests read what came of it.
 load helpers
+load orders
 
 # CASE|NAME|TARGET; the words in capitals are addresses that are known when the lab runs.
 reached=(
@@ -82,6 +83,8 @@ setup_file() {
   for topology in container sidecar; do
     make_project_in "$topology" reach
     install -m 644 "$ROOT"/test/fixtures/{reach.mjs,listen.mjs,packets.py} .
+    # The kernel's part alone: with the name wall ports 80 and 443 of every address are answered by the proxy (name-wall.bats).
+    trusted_config "$topology" <<<$'[network]\nenforcement = "address"'
     # The box listens, too: on 4000, which nobody published.
     cat >inside <<'INSIDE'
 node listen.mjs 4000 >listening &
@@ -91,8 +94,8 @@ timeout 20 sh -c 'until [ -e sibling-tried ]; do sleep 0.05; done'
 broadcast=$1; shift
 node reach.mjs --in-turn "$@" >on.json
 python3 packets.py "$broadcast" >packets-on
-curl -sS -o /dev/null https://example.com/ 2>curl-refused; echo "$?" >curl-code
-curl -sS -o /dev/null --resolve example.com:443:93.184.220.34 https://example.com/ 2>curl-resolved; echo "$?" >curl-resolved-code
+curl --noproxy \* -sS -o /dev/null https://example.com/ 2>curl-refused; echo "$?" >curl-code
+curl --noproxy \* -sS -o /dev/null --resolve example.com:443:93.184.220.34 https://example.com/ 2>curl-resolved; echo "$?" >curl-resolved-code
 INSIDE
     firewalled "$topology" -- sh inside "$(broadcast)" "${targets[@]}" "${own_targets[@]}" 2>on.log </dev/null 3>&- &
     boxes+=($!)
@@ -109,7 +112,7 @@ INSIDE
 
   # The controls of the other direction and of the name that is not allowed.
   cd "$BATS_FILE_TMPDIR/control"
-  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own-addresses; curl -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null </dev/null 3>&- &
+  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own-addresses; curl --noproxy \* -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null </dev/null 3>&- &
   local box=$!
   file_appears own-addresses
   try_from_sibling 4000 >sibling.json

@@ -103,20 +103,20 @@ done
 @test "case 16: an allowed name that resolves to a private or metadata address stays closed, with a warning" {
   lab POST /dns '{"claude.com":{"a":["10.1.2.3"],"aaaa":[]},"gitlab.com":{"a":["169.254.169.254"],"aaaa":["::ffff:10.1.2.3"]}}'
   # Neither by its name nor, past the resolver, by the address itself.
-  run -0 --separate-stderr box -- sh -c 'for pair in claude.com:10.1.2.3 gitlab.com:169.254.169.254; do name=${pair%:*} code=0; curl -sS "https://$name/" 2>/dev/null || code=$?; curl -sS --resolve "$name:443:${pair#*:}" "https://$name/" 2>/dev/null; echo "$name $code $?"; done' </dev/null
-  assert_equal "$output" $'claude.com 6 7\ngitlab.com 6 7'
+  run -0 --separate-stderr box -- sh -c 'for pair in claude.com:10.1.2.3 gitlab.com:169.254.169.254; do name=${pair%:*} code=0; curl --noproxy \* -sS "https://$name/" 2>/dev/null || code=$?; curl --noproxy \* -sS --resolve "$name:443:${pair#*:}" "https://$name/" 2>/dev/null; echo "$name $code $?"; done' </dev/null
+  assert_equal "$output" $'claude.com 6 35\ngitlab.com 6 35'
   assert_contains "$stderr" "warning: resolving: not reachable, the name has no address, or only special-purpose ones, which stay closed: claude.com, gitlab.com"
   local log
   log=$(grep -l '"host":"claude.com"' "$HOME"/.agentbox/sessions/*/log/decisions.jsonl | tail -1)
   assert_contains "$(jq -r 'select(.host == "claude.com" and .action == "deny") | "\(.reason) \(.detail)"' "$log")" "not_allowed_local it leads to 10.1.2.3: "
   assert_contains "$(jq -r 'select(.host == "gitlab.com" and .action == "deny") | "\(.reason) \(.detail)"' "$log")" "not_allowed_local it leads to 169.254.169.254: "
   # The control: without the firewall the same name leads there.
-  run -0 --separate-stderr box_off -- sh -c 'curl -sS https://claude.com/ | jq -r .server' </dev/null
+  run -0 --separate-stderr box_off -- sh -c 'curl --noproxy \* -sS https://claude.com/ | jq -r .server' </dev/null
   assert_equal "$output" 10.1.2.3
 }
 
 @test "case 8: --full-network overrides the firewall, loudly" {
-  run -0 --separate-stderr box --full-network -- curl -sS https://example.com/ </dev/null
+  run -0 --separate-stderr box --full-network -- curl --noproxy \* -sS https://example.com/ </dev/null
   assert_contains "$output" '"sni":"example.com"'
   assert_contains "$stderr" "--full-network overrides AGENTBOX_FIREWALL=1: FIREWALL OFF"
 }

@@ -6,7 +6,7 @@ load orders
 setup() { lab POST /reset '{}'; }
 
 widening='[network]\nallow_hosts = ["example.com"]\n'
-reach='curl -sS -o /dev/null https://example.com/'
+reach='curl --noproxy \* -sS -o /dev/null https://example.com/'
 
 is_asked_for() {
   make_project_in "$1" "trust-$BATS_TEST_NUMBER"
@@ -48,7 +48,7 @@ needs=(
   done
   assert_equal "$wrong" ""
   printf "${needs[0]%|*}" | write_config
-  run -6 --separate-stderr configured container run -- sh -c 'curl -sS -o /dev/null https://github.com/ && curl -sS https://gitlab.com/'
+  run -6 --separate-stderr configured container run -- sh -c 'curl --noproxy \* -sS -o /dev/null https://github.com/ && curl --noproxy \* -sS https://gitlab.com/'
   assert_contains "$(decisions container 'select(.host == "gitlab.com") | .reason')" denied
 }
 

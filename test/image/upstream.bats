@@ -11,7 +11,7 @@ outlives() {
   trusted_config "$1" <<<$'[network]\nallow_hosts = ["*.wild.lab-names.example"]'
   cp "$ROOT/test/fixtures/hold-tunnel.mjs" .
   open_box "$1"
-  order 'node hold-tunnel.mjs github.com held.up held.end >/dev/null 2>&1 & (until [ -e stop ]; do curl -sS -o /dev/null --max-time 8 https://gitlab.com/ >/dev/null 2>>failed && echo >>done; sleep 0.1; done) >/dev/null 2>&1 &' >/dev/null
+  order 'node hold-tunnel.mjs github.com held.up held.end >/dev/null 2>&1 & (until [ -e stop ]; do curl --noproxy \* -sS -o /dev/null --max-time 8 https://gitlab.com/ >/dev/null 2>>failed && echo >>done; sleep 0.1; done) >/dev/null 2>&1 &' >/dev/null
   eventually test -e held.up
   local number
   for number in 2 3 4; do

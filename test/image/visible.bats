@@ -13,7 +13,7 @@ tells_refusals() {
   assert_contains "$(order 'echo "$FROM_DOT_ENV $TYPED"')" "sesame sesame"
   refute_contains "$(docker inspect "$(holder_of)" | jq -r '.[].Config.Env[]')" sesame
   [ "$1" = container ] || refute_contains "$(docker exec --user 0 "$(holder_of)" cat /run/agentbox/box.json)" sesame
-  order 'curl -sS https://example.com/; curl -sS https://statsig.anthropic.com/; curl -sS --connect-timeout 3 https://93.184.220.35:8443/' >/dev/null
+  order 'curl --noproxy \* -sS https://example.com/; curl --noproxy \* -sS https://statsig.anthropic.com/; curl --noproxy \* -sS --connect-timeout 3 https://93.184.220.35:8443/' >/dev/null
   logged "$1" '.protocol == "address" and .host == "93.184.220.35"'
   run -0 in_topology "$1" blocked
   assert_equal "$(grep -c 'example.com' <<<"$output")" 1
@@ -30,7 +30,7 @@ reports() {
   lab POST /dns '{"example.org":{"a":["10.1.2.3"],"aaaa":[]}}'
   trusted_config "$1" <<<$'[network]\nreport = true\nblock_hosts = ["example.net"]'
   open_box "$1"
-  assert_equal "$(order 'for host in example.com example.net example.org; do curl -sS -o /dev/null --connect-timeout 3 https://$host/ 2>/dev/null; echo "$host $?"; done')" $'example.com 0\nexample.net 6\nexample.org 6\nexit 0'
+  assert_equal "$(order 'for host in example.com example.net example.org; do curl --noproxy \* -sS -o /dev/null --connect-timeout 3 https://$host/ 2>/dev/null; echo "$host $?"; done')" $'example.com 0\nexample.net 6\nexample.org 6\nexit 0'
   logged "$1" '.host == "example.com" and .action == "report"'
   logged "$1" '.host == "example.net" and .action == "deny" and .reason == "denied"'
   close_box
