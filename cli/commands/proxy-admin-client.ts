@@ -40,7 +40,10 @@ export class AdminClient {
   async follow(path: string, take: (data: string) => Promise<void>): Promise<void> {
     const response = await this.open("GET", path);
     if (response.statusCode !== 200) throw this.refuse(response.statusCode, await readText(response));
-    for await (const line of createInterface({ input: response })) {
+    // However it ends: the proxy did, or was ended.
+    response.once("error", () => lines.close());
+    const lines = createInterface({ input: response });
+    for await (const line of lines) {
       if (line.startsWith("data: ")) await take(line.slice("data: ".length));
     }
   }

@@ -4,6 +4,7 @@ import { decisionRecordSchema } from "../../policy/decision-record.ts";
 import { UsageError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import { REASONS } from "../../policy/reason.ts";
+import { findStarted } from "../../proxy/admin/started-proxy.ts";
 import { findTokenFile } from "../../proxy/admin/token-file.ts";
 import { renderAdminUrl } from "../../proxy/standalone/describe-state.ts";
 import type { ProxyCommand } from "../args-proxy.ts";
@@ -24,8 +25,11 @@ const DEGRADED = 1;
 /** Asks or tells the proxy that runs by the same configuration, and returns the exit code. */
 export async function controlProxy(edge: Edge, { file, request, json }: CtlCommand): Promise<number> {
   const source = findProxySource(edge.host, file);
-  const { settings, path } = await source.look();
-  const client = new AdminClient({ where: settings.admin, url: renderAdminUrl(settings.admin), tokenFile: findTokenFile(findProxyDirectory(edge.host.agentboxHome), settings.admin) });
+  const path = source.locate();
+  const directory = findProxyDirectory(edge.host.agentboxHome);
+  // The file may be broken or name another place by now: what runs is asked where it is.
+  const where = findStarted(directory, path) ?? (await source.look()).settings.admin;
+  const client = new AdminClient({ where, url: renderAdminUrl(where), tokenFile: findTokenFile(directory, where) });
   const call = { edge, client, source, path, place: describePlace(edge.host, file), json };
   switch (request.op) {
     case "health":

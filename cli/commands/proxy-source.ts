@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { addAllowedDomain } from "../../policy/config-edit.ts";
 import { ConfigError } from "../../policy/errors.ts";
@@ -16,6 +17,8 @@ import { findProject } from "./project-policy.ts";
 
 /** Where the stand-alone proxy's configuration comes from, and how hosts are added to it. */
 export type ProxySource = {
+  /** Path of the file that counts now, whatever is in it. */
+  locate: () => string;
   /** Reads it as it is now. A project's has to be agreed to: `ask` asks, without it an untrusted one is refused. */
   read: (ask?: TrustQuery["ask"]) => Promise<LoadedConfig>;
   /** Reads it to talk to a proxy that runs by it: nothing is done by it, so nobody has to agree. */
@@ -46,7 +49,7 @@ function sourceOfFile({ cwd, agentboxHome }: Host, file: string): ProxySource {
       const { name, path: real, text } = readText();
       await writeEdited({ name, path: real }, text, hosts);
     });
-  return { read, look: read, allow };
+  return { locate: () => path, read, look: read, allow };
 }
 
 function sourceOfProject(host: Host): ProxySource {
@@ -58,7 +61,9 @@ function sourceOfProject(host: Host): ProxySource {
     const main = project ?? user ?? { name: USER_CONFIG_NAME, path: join(host.agentboxHome, "config.toml"), text: "" };
     return await load({ main, user: project === undefined ? undefined : user, path: main.path, watched: config.watched });
   };
+  const ofProject = describeConfigFile(host, projectPath, false).path;
   return {
+    locate: () => (existsSync(ofProject) ? ofProject : describeConfigFile(host, projectPath, true).path),
     read: async (ask) => await readFiles(async (config) => await requireTrust({ host, config, ask })),
     look: async () => await readFiles(async () => {}),
     allow: async (hosts) =>

@@ -7,6 +7,7 @@ import { quotePath } from "../../policy/parsed.ts";
 import type { ListenAddress, ProxySettings } from "../../policy/proxy-config.ts";
 import { Dialler } from "../../proxy/access/dial.ts";
 import { serveAdmin } from "../../proxy/admin/admin-server.ts";
+import { recordStarted } from "../../proxy/admin/started-proxy.ts";
 import { findTokenFile, makeToken, removeTokenFile, writeTokenFile } from "../../proxy/admin/token-file.ts";
 import { DecisionLog } from "../../proxy/log/decision-log.ts";
 import { LogFile } from "../../proxy/log/log-file.ts";
@@ -29,6 +30,8 @@ export type ProxyStart = {
   logDir: string;
   approve: boolean;
   place: AllowPlace;
+  /** Is told of what should not happen, and ends nothing. */
+  onBug: (error: unknown) => void;
   /** Finds certificates of the site, to verify servers and the site's proxy with beside the system's. */
   siteCa: () => readonly string[];
 };
@@ -40,7 +43,7 @@ export type RunningProxy = { standalone: Standalone; tokenFile: string; logFile:
 const SESSION = "proxy";
 
 /** Starts the stand-alone proxy. Throws KnownError, and leaves nothing behind, where it cannot serve. */
-export async function startProxy({ source, loaded, directory, logDir, approve, place, siteCa }: ProxyStart): Promise<RunningProxy> {
+export async function startProxy({ source, loaded, directory, logDir, approve, place, siteCa, onBug }: ProxyStart): Promise<RunningProxy> {
   const undo: (() => void)[] = [];
   const close = (): void => {
     for (const step of undo.splice(0).toReversed()) step();
@@ -59,10 +62,10 @@ export async function startProxy({ source, loaded, directory, logDir, approve, p
     const web = await startWeb({ access, flows, dialler: new Dialler({ lookup, ca: started.upstream?.tls === true ? readTrusted(siteCa()) : undefined }), listeners, makeIntercept: interception?.makeIntercept }).catch((error: unknown) => refuseListener(error));
     undo.push(web.close);
     const token = makeToken();
-    undo.push(await serveAdmin({ where: admin, token, subject: standalone }).catch((error: unknown) => refuseListener(error)));
+    undo.push(await serveAdmin({ where: admin, token, subject: standalone, onBug }).catch((error: unknown) => refuseListener(error)));
     const tokenFile = findTokenFile(directory, admin);
     writeTokenFile(tokenFile, token);
-    undo.push(() => removeTokenFile(tokenFile, token));
+    undo.push(() => removeTokenFile(tokenFile, token), recordStarted(directory, loaded.path, admin));
     log.write({ kind: "event", event: "start", detail: describeStart(started, loaded), added: [], removed: [] });
     const end = (why: string): void => {
       log.write({ kind: "event", event: "stop", detail: why, added: [], removed: [] });

@@ -8,14 +8,14 @@ import { judgeRequest, type Refused } from "./admin-guard.ts";
 import { type AdminSubject, findRoute } from "./admin-routes.ts";
 import { streamEvents } from "./event-stream.ts";
 
-export type AdminParts = { where: ProxySettings["admin"]; token: string; subject: AdminSubject };
+export type AdminParts = { where: ProxySettings["admin"]; token: string; subject: AdminSubject; /** Is told of what should not happen. */ onBug: (error: unknown) => void };
 
 const MAX_BODY_BYTES = 8 * 1024;
 const REQUEST_LIMIT_MS = 10_000;
 const MAX_CONNECTIONS = 64;
 
 /** Serves the admin API; rejects with the system's error where nothing can listen there. Returns how to end it. */
-export async function serveAdmin({ where, token, subject }: AdminParts): Promise<() => void> {
+export async function serveAdmin({ where, token, subject, onBug }: AdminParts): Promise<() => void> {
   const server = createServer({ headersTimeout: REQUEST_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS, keepAliveTimeout: 5000, maxHeaderSize: 16 * 1024, requireHostHeader: false });
   server.maxConnections = MAX_CONNECTIONS;
   const guard = { where, token };
@@ -26,7 +26,10 @@ export async function serveAdmin({ where, token, subject }: AdminParts): Promise
     const refused = judgeRequest(request, guard);
     if (refused !== undefined) return refuse(response, refused);
     if (request.headers.expect !== undefined) response.writeContinue();
-    answer(request, response, subject).catch((error: unknown) => refuse(response, describeFailure(error)));
+    answer(request, response, subject).catch((error: unknown) => {
+      if (!(error instanceof KnownError)) onBug(error);
+      refuse(response, error instanceof KnownError ? { status: 422, error: error.message } : { status: 500, error: "this is a bug; the proxy has written its stack to stderr" });
+    });
   };
   server.on("request", take);
   // Without this Node would ask for the body of a request that nobody judged yet.
@@ -66,11 +69,6 @@ function readBody(request: IncomingMessage): Promise<string | undefined> {
   request.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
   request.on("close", () => resolve(undefined));
   return promise;
-}
-
-function describeFailure(error: unknown): Refused {
-  if (error instanceof KnownError) return { status: 422, error: error.message };
-  return { status: 500, error: error instanceof Error ? error.message : String(error) };
 }
 
 function refuse(response: ServerResponse, { status, error, headers = {} }: Refused): void {

@@ -8,14 +8,14 @@ const HEARTBEAT_MS = 15_000;
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** Streams every line of the log as a server-sent event, named after its kind and numbered as it is. */
-export function streamEvents(response: ServerResponse, { listen }: Pick<AdminSubject, "listen">): void {
+export function streamEvents(response: ServerResponse, subject: Pick<AdminSubject, "listen">): void {
   response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
   response.flushHeaders();
   const write = (text: string): void => {
     if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
     else response.write(text);
   };
-  const stop = listen((line) => write(renderEvent(line)));
+  const stop = subject.listen((line) => write(renderEvent(line)));
   const heartbeat = setInterval(() => write(":\n\n"), HEARTBEAT_MS);
   response.once("close", () => {
     clearInterval(heartbeat);

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { OutputError } from "../../policy/errors.ts";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { ProxySettings } from "../../policy/proxy-config.ts";
+import { writeOwnFile } from "./own-file.ts";
 
 /** Makes a token that nobody can guess. */
 export function makeToken(): string {
@@ -15,24 +15,9 @@ export function findTokenFile(directory: string, admin: ProxySettings["admin"]):
   return join(directory, `admin-${name}.token`);
 }
 
-/** Writes a token so that only its owner reads it, over one that a killed proxy left. Throws OutputError. */
+/** Writes a token so that only its owner reads it. Throws OutputError. */
 export function writeTokenFile(file: string, token: string): void {
-  const draft = `${file}.${randomBytes(8).toString("hex")}`;
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const handle = openSync(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
-    try {
-      writeSync(handle, `${token}\n`);
-    } finally {
-      closeSync(handle);
-    }
-    // The umask may have taken the owner's own rights away.
-    chmodSync(draft, 0o600);
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw new OutputError({ what: `the token of the admin API cannot be written (${error instanceof Error && "code" in error ? String(error.code) : String(error)})`, expected: "a directory that you may write", fix: "make room, or correct its permissions", place: { file } }, { cause: error });
-  }
+  writeOwnFile(file, `${token}\n`);
 }
 
 /** Removes a token file, unless a later start wrote its own. */

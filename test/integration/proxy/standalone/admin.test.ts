@@ -20,7 +20,9 @@ const CONFIG: ReturnType<AdminSubject["describeConfig"]> = {
 };
 
 const closers: (() => void)[] = [];
+const bugs: unknown[] = [];
 afterEach(() => {
+  expect(bugs.splice(0)).toEqual([]);
   for (const close of closers.splice(0)) close();
 });
 
@@ -53,7 +55,7 @@ function makeLine(seq: number): WrittenLine {
 
 async function start(subject: AdminSubject, where?: { path: string }): Promise<{ port: number; url: string }> {
   const port = await findFreePort();
-  closers.push(await serveAdmin({ where: where ?? { address: "127.0.0.1", port }, token: TOKEN, subject }));
+  closers.push(await serveAdmin({ where: where ?? { address: "127.0.0.1", port }, token: TOKEN, subject, onBug: (error) => bugs.push(error) }));
   return { port, url: `http://127.0.0.1:${port}` };
 }
 
