@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { renderJsonDenial } from "../../policy/denial.ts";
+import { renderHostPort } from "../../policy/proxy-words.ts";
 import type { Flow, FlowInput } from "../access/flows.ts";
 import { type Asked, judgeUnreadable } from "../access/judgement.ts";
 import { type Answer, makeAnswer } from "../http/answer.ts";
@@ -63,7 +64,7 @@ export class Http2Exchange {
       if (!outcome.ok) return this.answer(outcome.denial === undefined ? makeAnswer(outcome.status, `AgentBox let ${name} through, but ${outcome.why}`) : renderJsonDenial(outcome.denial));
       const opened = this.isGone ? undefined : await upstreams.open(outcome, epoch);
       if (opened === undefined || this.isGone) return undefined;
-      if (!opened.ok) return this.answer(makeAnswer(opened.status, `AgentBox let ${name} through, but ${opened.why}`));
+      if (!opened.ok) return this.answer(makeAnswer(opened.status, `AgentBox let ${renderHostPort(outcome)} through, but ${opened.why}`));
       // A policy that came into force meanwhile judges it anew.
       if (access.policy.epoch === epoch) return this.send(opened, { asked, admitted: outcome, head });
     }
@@ -131,7 +132,7 @@ export class Http2Exchange {
     if (this.isGone) return;
     this.cancel?.(NGHTTP2_CANCEL);
     if (this.stream.headersSent || (code !== NGHTTP2_NO_ERROR && code !== NGHTTP2_INTERNAL_ERROR)) this.stream.close(code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code);
-    else this.answer(makeAnswer(502, `AgentBox let ${this.leg.passage.admitted.name} through, but ${why}`));
+    else this.answer(makeAnswer(502, `AgentBox let ${renderHostPort(this.leg.passage.admitted)} through, but ${why}`));
   }
 
   /** Answers in the proxy's own name; a body that still comes is not wanted (RFC 9113 section 8.1). */

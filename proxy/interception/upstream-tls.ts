@@ -50,6 +50,7 @@ const CERTIFICATE_FLAWS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: "is vouched for by nobody who is known",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "is vouched for by nobody who is known",
   CERT_REVOKED: "was revoked",
+  INVALID_PURPOSE: "is not one for servers",
 };
 
 function describeFailure(error: Error): string {

@@ -184,6 +184,6 @@ describe("a server that speaks HTTP/1.1 only", () => {
     { what: "asks for a proxy's password", say: "HTTP/1.1 407 No\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n", why: "its server asks for a password for a proxy" },
   ])("that $what is a 502 with a sentence", async ({ say, why }) => {
     await using opened = await open(({ socket }) => socket.end(say));
-    expect(await ask(opened.session, { ":path": "/" })).toMatchObject({ status: 502, body: `AgentBox let a.example through, but ${why}\n` });
+    expect(await ask(opened.session, { ":path": "/" })).toMatchObject({ status: 502, body: `AgentBox let ${opened.target} through, but ${why}\n` });
   });
 });

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Session, createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
-import { connect as connectTcp, type Server as TcpServer, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type Server as TcpServer, type Socket } from "node:net";
 import { createServer as createHttps, type Server as HttpsServer } from "node:https";
 import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
 import type { WebContext } from "../../../../proxy/web-context.ts";
@@ -20,13 +20,13 @@ export async function makeAuthorities(): Promise<Authorities> {
 }
 
 /** A proxy that intercepts, with all of its real parts; asked by CONNECT. */
-export async function startInterception({ site, own }: Authorities, options: Omit<RigOptions, "parts" | "serve">): Promise<Rig> {
+export async function startInterception({ site, own }: Authorities, options: Omit<RigOptions, "parts" | "serve"> & Partial<Pick<RigOptions, "serve">>): Promise<Rig> {
   const intercept = makeInterceptor({ authority: own, ca: site.certificate });
   return await startRig({
+    serve: serveHttp,
     ...options,
     settings: { intercept: true, ...options.settings },
     parts: (context: WebContext) => ({ openTunnel: openTunnel(context), serveInside: serveInside(context), intercept: intercept(context) }),
-    serve: serveHttp,
   });
 }
 
@@ -94,7 +94,7 @@ export async function askTunnel(rig: Rig, target: string): Promise<Socket> {
 export async function openTls(rig: Rig, target: string, { own }: Authorities, protocols: string[] = ["http/1.1"]): Promise<TLSSocket> {
   const socket = await askTunnel(rig, target);
   const host = target.slice(0, target.lastIndexOf(":"));
-  const tls = connectTls({ socket, ca: own.certPem, host, servername: host, ALPNProtocols: protocols });
+  const tls = connectTls({ socket, ca: own.certPem, host, ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: protocols });
   tls.on("error", () => undefined);
   await once(tls, "secureConnect");
   return tls;
