@@ -1,44 +1,22 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CONTROL_SOCKET } from "../policy/box-spec.ts";
+import { CONTROL_SOCKET } from "../policy/keeper-paths.ts";
 import { type ControlReply, controlReplySchema, type ControlRequest } from "../policy/keeper-message.ts";
 import { KEEPER_IDS } from "../policy/reserved-ids.ts";
+import { exchangeLine, NoKeeperError } from "./keeper-exchange.ts";
 
-export type AskOptions = {
+type AskOptions = {
   /** Makes the connection; the keeper's socket where left out. */
   dial?: () => Socket;
   limitMs?: number;
 };
 
-const LIMIT_MS = 30_000;
-
-/** Nobody listens at the keeper's socket, or who listened went away. */
-export class NoKeeperError extends Error {
-  override readonly name = "NoKeeperError";
-}
-
 /** Sends one request to the keeper and returns its reply; throws NoKeeperError. */
-export async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL_SOCKET), limitMs = LIMIT_MS }: AskOptions = {}): Promise<ControlReply> {
-  const text = await exchange(dial(), `${JSON.stringify(request)}\n`, limitMs);
+export async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL_SOCKET), limitMs }: AskOptions = {}): Promise<ControlReply> {
+  const text = await exchangeLine(dial(), JSON.stringify(request), limitMs);
   const reply = controlReplySchema.safeParse(JSON.parse(text));
   if (!reply.success) throw new NoKeeperError(`the keeper answered something else than a reply: ${reply.error.message}`);
   return reply.data;
-}
-
-function exchange(socket: Socket, question: string, limitMs: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const give = (why: string): void => {
-      socket.destroy();
-      reject(new NoKeeperError(why));
-    };
-    socket.setEncoding("utf8");
-    socket.setTimeout(limitMs, () => give("the keeper does not answer"));
-    socket.once("error", (error) => give(`the keeper cannot be reached: ${error.message}`));
-    socket.on("data", (chunk: string) => (text += chunk));
-    socket.once("close", () => (text.endsWith("\n") ? resolve(text) : give("the keeper went away")));
-    socket.write(question);
-  });
 }
 
 const RETRY_MS = 10;

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { policyDocumentSchema } from "./policy-document.ts";
 
+export { CONTROL_SOCKET, DECISION_LOG_DIR, KEEPER_DIR, PROXY_SOCKET } from "./keeper-paths.ts";
+
 /**
  * What the command line hands to the entrypoint: one JSON file, mounted read-only at `BOX_SPEC_PATH`.
  * Everything a box is told travels here and not in its environment, because variables of the
@@ -15,16 +17,6 @@ export const BOX_SPEC_PATH = "/run/agentbox/box.json";
  */
 export const LAUNCH_DIR = "/run/agentbox/launch";
 export const PROGRESS_FILE = "progress.jsonl";
-
-/**
- * Directory of the image that only the keeper and the proxy may enter (mode 0710). In it lie `run`, a
- * tmpfs for their sockets, and `log`, the session's directory on the host for the decision log. Not below
- * /run, where a tmpfs would cover what the image made.
- */
-export const KEEPER_DIR = "/var/lib/agentbox-keeper";
-export const PROXY_SOCKET = `${KEEPER_DIR}/run/proxy.sock`;
-export const CONTROL_SOCKET = `${KEEPER_DIR}/run/control.sock`;
-export const DECISION_LOG_DIR = `${KEEPER_DIR}/log`;
 
 /** What the agent may read about its policy: JSON, and a short text. Beside `box.json`, in one directory that is mounted read-only. */
 export const POLICY_JSON_PATH = "/run/agentbox/policy.json";
