@@ -1,10 +1,9 @@
-import { renderHostPort } from "../../policy/proxy-words.ts";
+import type { Upstream } from "../../policy/proxy-words.ts";
 import type { Admitted } from "../access/access.ts";
-import type { Dialled } from "../access/dial.ts";
 import type { Flow, FlowInput } from "../access/flows.ts";
 import type { Asked } from "../access/judgement.ts";
 import { relay } from "../net/relay.ts";
-import { makeAnswer } from "./answer.ts";
+import { type Answer, describeFailure, describeOutcome } from "./answer.ts";
 import type { HttpSession } from "./http-session.ts";
 import type { Requester, UpstreamConnection } from "./upstream-connection.ts";
 
@@ -13,12 +12,12 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRAC
 /** A body up to this size is written together with the head. */
 const JOINED = 16 * 1024;
 
-export type ExchangeInput = { asked: Asked; admitted: Admitted; /** As it is sent. */ head: Buffer; /** Bytes of the head as it came. */ length: number; method: string; minor: number; hasBody: boolean; isUpgrade: boolean; closes: boolean };
+export type ExchangeInput = { asked: Asked; admitted: Admitted; /** As it is sent, to the site's proxy where there is one. */ head: Buffer; site: Upstream | undefined; /** Bytes of the head as it came. */ length: number; method: string; minor: number; hasBody: boolean; isUpgrade: boolean; closes: boolean };
 
 /** One request that was let through, and its response. */
 export class Exchange implements FlowInput, Requester {
   readonly asked: Asked;
-  readonly admitted: Admitted;
+  admitted: Admitted;
   readonly isHead: boolean;
   readonly minor: number;
   readonly isUpgrade: boolean;
@@ -27,6 +26,7 @@ export class Exchange implements FlowInput, Requester {
   isOpen = false;
   private readonly session: HttpSession;
   private readonly head: Buffer;
+  private readonly site: Upstream | undefined;
   private readonly key: string;
   private readonly isRepeatable: boolean;
   private unsent: Buffer | undefined;
@@ -43,11 +43,12 @@ export class Exchange implements FlowInput, Requester {
   private isOver = false;
   private isRelayed = false;
 
-  constructor(session: HttpSession, { asked, admitted, head, length, method, minor, hasBody, isUpgrade, closes }: ExchangeInput) {
+  constructor(session: HttpSession, { asked, admitted, head, site, length, method, minor, hasBody, isUpgrade, closes }: ExchangeInput) {
     this.session = session;
     this.asked = asked;
     this.admitted = admitted;
     this.head = head;
+    this.site = site;
     this.key = `${session.scheme} ${admitted.name} ${admitted.port}`;
     this.isHead = method === "HEAD";
     this.minor = minor;
@@ -150,7 +151,7 @@ export class Exchange implements FlowInput, Requester {
     upstream?.destroy(true);
     // It was closed before it saw the request (RFC 9112 section 9.3.1): another connection is as good.
     if (wasStale && this.isRepeatable) return void this.dial();
-    if (!wasStale && !this.hasResponse) return this.giveUp({ status: 502, why: `the server ${why}` });
+    if (!wasStale && !this.hasResponse) return this.answer(describeFailure(this.admitted, { status: 502, why: `the server ${why}` }));
     // The client sees what it would see without a proxy, and knows best whether it may ask again.
     this.session.destroy(this.hasResponse);
     this.abort();
@@ -184,17 +185,24 @@ export class Exchange implements FlowInput, Requester {
   private async dial(): Promise<void> {
     const { context, pool } = this.session.listener;
     const { epoch } = context.access.policy;
-    const dialled = await this.session.listener.dial(this.admitted, this.session.place);
+    const dialled = await this.session.listener.dial(this.admitted, this.session.place, this.site);
     if (this.isOver) return dialled.ok ? dialled.connection.destroy() : undefined;
-    if (!dialled.ok) return this.giveUp(dialled);
-    const connection = pool.adopt(dialled.connection, this.key, epoch);
-    // Judged by a policy that is in force no more: the client may ask again.
-    if (context.access.policy.epoch !== epoch) {
-      connection.destroy();
-      return this.giveUp({ status: 502, why: "the policy changed meanwhile" });
+    if (!dialled.ok) return this.answer(describeFailure(this.admitted, dialled));
+    if (context.access.policy.epoch === epoch) {
+      this.attach(pool.adopt(dialled.connection, this.key, epoch));
+      return this.session.onOpen();
     }
-    this.attach(connection);
-    this.session.onOpen();
+    dialled.connection.destroy();
+    await this.judgeAgain();
+  }
+
+  /** Another policy came into force before there was a connection. */
+  private async judgeAgain(): Promise<void> {
+    const outcome = await this.session.listener.context.access.admit(this.asked);
+    if (this.isOver) return;
+    if (!outcome.ok) return this.answer(describeOutcome(this.asked, outcome));
+    this.admitted = outcome;
+    await this.dial();
   }
 
   private attach(upstream: UpstreamConnection): void {
@@ -217,9 +225,9 @@ export class Exchange implements FlowInput, Requester {
     session.onFinished(this.closes);
   }
 
-  private giveUp({ status, why }: Pick<Extract<Dialled, { ok: false }>, "status" | "why">): void {
+  private answer(answer: Answer): void {
     this.abort();
-    this.session.answer(makeAnswer(status, `AgentBox let ${renderHostPort(this.admitted)} through, but ${why}`));
+    this.session.answer(answer);
     this.session.proceed();
   }
 }

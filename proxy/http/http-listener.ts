@@ -1,3 +1,4 @@
+import { renderHostPort, type Upstream } from "../../policy/proxy-words.ts";
 import type { Admitted } from "../access/access.ts";
 import type { Dialled } from "../access/dial.ts";
 import { describeClient } from "../net/client.ts";
@@ -35,11 +36,12 @@ export class HttpListener {
     this.sessions.delete(session);
   }
 
-  /** Opens the way to an admitted place. */
-  async dial(admitted: Admitted, { inside }: Place): Promise<Dialled> {
+  /** Opens the way to an admitted place, for a head that was written for it: to the site's proxy it names more. */
+  async dial(admitted: Admitted, { inside }: Place, writtenFor: Upstream | undefined): Promise<Dialled> {
     const { access, dialler } = this.context;
     if (inside?.scheme === "https") return await inside.openUpstream(admitted);
     const { upstream } = access.policy;
+    if (describeUpstream(upstream) !== describeUpstream(writtenFor)) return { ok: false, status: 502, why: "the way out changed meanwhile" };
     return upstream === undefined ? await dialler.dial(admitted, undefined) : await dialler.dialUpstream(upstream);
   }
 
@@ -57,6 +59,10 @@ export class HttpListener {
     clearInterval(this.timer);
     this.timer = undefined;
   }
+}
+
+function describeUpstream(upstream: Upstream | undefined): string {
+  return upstream === undefined ? "" : `${upstream.tls} ${renderHostPort(upstream)} ${upstream.user}:${upstream.password}`;
 }
 
 const listeners = new WeakMap<WebContext, HttpListener>();

@@ -122,7 +122,7 @@ export class HttpSession implements Reader, RequestTaker {
 
   /** The response is whole, and so is the request; or the connection cannot go on. */
   onFinished(closes: boolean): void {
-    this.finish(closes || !this.requests.isBodyDone);
+    this.finish(closes);
     this.proceed();
   }
 

@@ -1,11 +1,10 @@
 import type { Decision } from "../../policy/decide.ts";
 import { renderJsonDenial, renderTextDenial } from "../../policy/denial.ts";
-import { parseHost } from "../../policy/host-name.ts";
 import type { Outcome } from "../access/access.ts";
 import { type Asked, judgeHost, judgeUnreadable } from "../access/judgement.ts";
 import { renderAuthorization } from "../access/upstream-tunnel.ts";
 import { serveConnect } from "../tunnel/connect.ts";
-import { makeAnswer } from "./answer.ts";
+import { describeOutcome } from "./answer.ts";
 import { Exchange } from "./exchange.ts";
 import { renderAuthority, writeRequestHead } from "./head-writer.ts";
 import type { HttpSession } from "./http-session.ts";
@@ -51,12 +50,12 @@ export function refuseMalformed({ listener, place: { inside, client } }: HttpSes
 
 function act(session: HttpSession, head: RequestHead, asked: Asked, outcome: Outcome, { bytes, from, length }: Omit<Stretch, "to">): void {
   const { context } = session.listener;
-  if (!outcome.ok) return session.answer(outcome.denial === undefined ? makeAnswer(outcome.status, `AgentBox let ${asked.host} through, but ${outcome.why}`) : isHost(asked.host) ? renderJsonDenial(outcome.denial) : makeAnswer(400, `AgentBox refuses this request: ${outcome.denial.detail ?? "its host is none"}`));
-  const { upstream } = context.access.policy;
-  const proxy = upstream === undefined || session.scheme === "https" ? undefined : { authorization: renderAuthorization(upstream) };
+  if (!outcome.ok) return session.answer(describeOutcome(asked, outcome));
+  const site = session.scheme === "https" ? undefined : context.access.policy.upstream;
+  const proxy = site === undefined ? undefined : { authorization: renderAuthorization(site) };
   const written = writeRequestHead(head, bytes, from, length, { authority: renderAuthority(outcome.host, outcome.port, session.scheme), proxy });
   const closes = head.minor === 0 || head.wantsClose;
-  session.begin(new Exchange(session, { asked, admitted: outcome, head: written, length, method: asked.method ?? "", minor: head.minor, hasBody: head.hasBody, isUpgrade: head.isUpgrade, closes }));
+  session.begin(new Exchange(session, { asked, admitted: outcome, head: written, site, length, method: asked.method ?? "", minor: head.minor, hasBody: head.hasBody, isUpgrade: head.isUpgrade, closes }));
 }
 
 /** CONNECT: what it names beside its target is judged here, where it is seen. */
@@ -75,9 +74,4 @@ function refuseSocket(session: HttpSession): void {
   const decision: Decision = { ...judgeUnreadable("localhost", undefined, "no socket of this machine is reached through the proxy"), reason: "unix_socket_unsupported" };
   const { denial } = session.listener.context.access.refuse({ protocol: "http", method: null, port: null, client: session.place.client }, decision, []);
   session.answer(renderJsonDenial(denial));
-}
-
-/** Whether the policy had a host to judge at all. */
-function isHost(text: string): boolean {
-  return parseHost(text).ok;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { RawClient } from "../tunnel/raw-client.ts";
 import { answering, HOST, listDecisions, OK, openHttp, OTHER, takeAnswer } from "./http-rig.ts";
@@ -22,10 +23,24 @@ describe("a plain request", () => {
   test("is the same where its name is found later", async () => {
     await using path = await openHttp(answering(), { resolvesLate: true });
     const request = path.request("GET /late", "X-A: 1\r\n");
-    await path.client.send(request + request);
+    await using other = await RawClient.open(path.rig.port);
+    path.client.socket.write(request + request);
+    // All clients are read into the same buffer.
+    other.socket.write(path.request("GET /other", "X-B: 22222222222\r\n"));
     expect(await takeAnswer(path.client)).toMatchObject({ status: 200 });
     expect(await takeAnswer(path.client)).toMatchObject({ status: 200 });
-    expect(path.heard).toBe(`GET /late HTTP/1.1\r\nHost: ${path.authority}\r\nX-A: 1\r\n\r\n`.repeat(2));
+    expect(await takeAnswer(other)).toMatchObject({ status: 200 });
+    expect(path.heard.match(/GET \/late HTTP\/1\.1\r\nHost: [^\r]*\r\nX-A: 1\r\n\r\n/g)).toHaveLength(2);
+    expect(path.heard).toContain(`GET /other HTTP/1.1\r\nHost: ${path.authority}\r\nX-B: 22222222222\r\n\r\n`);
+  });
+
+  test("of a client that is gone before its name is found goes nowhere", async () => {
+    await using path = await openHttp(answering(), { resolvesLate: true });
+    await path.client.send(path.request());
+    while (path.rig.asked.length === 0) await sleep(1);
+    path.client.socket.resetAndDestroy();
+    await sleep(100);
+    expect(path.origin.connections).toBe(0);
   });
 
   test("tells the server nothing of the proxy and its client", async () => {

@@ -96,10 +96,11 @@ export function listDecisions(records: readonly DecisionRecord[]): string[] {
 
 /** A figure once it does not change any more. */
 export async function settle(read: () => number): Promise<number> {
-  for (let last = Number.NaN; ; ) {
+  let last = Number.NaN;
+  for (let same = 0; same < 5; await sleep(100)) {
     const now = read();
-    if (now === last) return now;
+    same = now === last ? same + 1 : 0;
     last = now;
-    await sleep(300);
   }
+  return last;
 }

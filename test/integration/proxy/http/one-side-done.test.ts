@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { BULK } from "./bulk.ts";
-import { openHttp, takeAnswer } from "./http-rig.ts";
+import { answering, OK, openHttp, settle, takeAnswer } from "./http-rig.ts";
 
 describe("one side is done before the other", () => {
   test("a client that closes its half gets its answer", async () => {
@@ -56,6 +56,40 @@ describe("one side is done before the other", () => {
     await path.client.send("67890", path.request("GET /next"));
     while (!path.heard.includes("GET /next")) await sleep(5);
     expect(path.heard).toContain("1234567890GET /next");
+  });
+
+  test("a request behind a body that outlasted its answer comes after it", async () => {
+    await using path = await openHttp((socket) => {
+      socket.once("data", () => {
+        socket.pause();
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly");
+        setTimeout(() => socket.resume(), 200);
+      });
+    });
+    path.client.socket.write(path.request("POST /", `Content-Length: ${BULK / 4}\r\n`));
+    path.client.socket.write(Buffer.alloc(BULK / 4, "x"));
+    path.client.socket.write(path.request("GET /1") + path.request("GET /2"));
+    expect(await takeAnswer(path.client)).toMatchObject({ status: 200, body: "early" });
+    const ends = (text: string): boolean => Buffer.concat(path.origin.heard.slice(-2)).toString("latin1").endsWith(text);
+    const line = (number: number): string => `xGET /${number} HTTP/1.1\r\nHost: ${path.authority}\r\n\r\n`;
+    while (!ends(line(1))) await sleep(20);
+    path.origin.sockets[0]?.write(OK);
+    expect(await takeAnswer(path.client)).toMatchObject({ status: 200, body: "ok" });
+    while (!ends(line(2).slice(1))) await sleep(20);
+    expect(path.origin.connections).toBe(1);
+  });
+
+  test("a connection that a slow client held up serves the next request", async () => {
+    const large = "x".repeat(8_000_000);
+    await using path = await openHttp(answering((head) => (head.includes("/large") ? `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n${large}` : OK)));
+    path.client.socket.pause();
+    await path.client.send(path.request("GET /large"));
+    await settle(() => path.client.socket.bytesRead);
+    path.client.socket.resume();
+    expect((await takeAnswer(path.client)).body.length).toBe(large.length);
+    await path.client.send(path.request());
+    expect(await takeAnswer(path.client)).toMatchObject({ status: 200, body: "ok" });
+    expect(path.origin.connections).toBe(1);
   });
 
   test("a server that ends in the middle of its body is no whole answer: the client is told by a reset", async () => {

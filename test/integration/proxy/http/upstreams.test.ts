@@ -141,6 +141,25 @@ describe("a new policy", () => {
     expect(path.origin.connections).toBe(0);
   });
 
+  const meanwhile: readonly [row: string, allow: (authority: string) => string, status: number][] = [
+    ["still lets it through", (authority) => authority, 200],
+    ["does not let it through", () => OTHER, 403],
+  ];
+  test.each(meanwhile)("that comes while a connection is opened judges anew, and %s", async (_row, allow, status) => {
+    await using path = await openHttp();
+    const { dialler } = path.rig.context;
+    const dial = dialler.dial.bind(dialler);
+    dialler.dial = async (...where) => {
+      const dialled = await dial(...where);
+      dialler.dial = dial;
+      path.rig.replace({ allow: [allow(path.authority)] });
+      return dialled;
+    };
+    await path.client.send(path.request());
+    expect((await takeAnswer(path.client)).status).toBe(status);
+    expect(path.heard).toBe(status === 200 ? `GET / HTTP/1.1\r\nHost: ${path.authority}\r\n\r\n` : "");
+  });
+
   test("cuts a WebSocket", async () => {
     const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     await using path = await openHttp(answering(upgraded));
@@ -170,6 +189,24 @@ describe("behind the site's proxy", () => {
     expect(Buffer.concat(proxy.heard).toString()).toBe(line("/x?y") + line("/z"));
     expect([proxy.connections, path.origin.connections]).toEqual([1, 0]);
     expect(path.rig.asked).toEqual([]);
+  });
+
+  test("a request that was written for it, password and all, goes nowhere else", async () => {
+    await using proxy = await startOrigin(answering());
+    const parsed = parseUpstream(`http://user:secret@127.0.0.1:${proxy.port}`);
+    if (!parsed.ok) throw new Error("no upstream");
+    await using path = await openHttp(answering(), { settings: { upstream: parsed.value } });
+    const { dialler } = path.rig.context;
+    const dial = dialler.dialUpstream.bind(dialler);
+    dialler.dialUpstream = async (upstream) => {
+      const dialled = await dial(upstream);
+      path.rig.replace({ allow: [path.authority], settings: {} });
+      return dialled;
+    };
+    await path.client.send(path.request() + path.request());
+    expect([(await takeAnswer(path.client)).status, (await takeAnswer(path.client)).status]).toEqual([502, 200]);
+    expect(path.heard).toBe(`GET / HTTP/1.1\r\nHost: ${path.authority}\r\n\r\n`);
+    expect(proxy.heard).toEqual([]);
   });
 
   test("a proxy that asks for another password is a failure, not a question for the client", async () => {

@@ -67,6 +67,7 @@ describe("refuses", () => {
     ["many small extensions", "1;aaaaaaaaaaaaaaaa\r\nx\r\n".repeat(1100)],
     ["a chunk that is longer than its size", "5\r\nhello!\r\n0\r\n\r\n"],
     ["a chunk that is shorter than its size", "5\r\nhell\r\n0\r\n\r\n"],
+    ["a chunk that another byte ends", "5\r\nhello!\n0\r\n\r\n"],
     ["a chunk that a LF ends", "5\r\nhello\n0\r\n\r\n"],
     ["a LF that ends the body", "0\r\n\n"],
     ["a trailer that is folded (5.2)", "0\r\nX: 1\r\n 2\r\n\r\n"],
