@@ -33,7 +33,7 @@ export async function holdBox(holding: Holding): Promise<number> {
     await labelVolumes(engine, planned.stateMounts, { project: planned.workspace.project, home: host.agentboxHome });
     const trust = planned.document.nameWall.intercept && hasNameWall(planned) ? await makeTrust({ engine, image: holding.image, bundles: planned.bundles, roots: planned.workspace.roots }) : undefined;
     for (const text of trust?.notices ?? []) screen.report({ event: "warning", step: "", text });
-    if (hasNameWall(planned)) await writeProxySecrets(session, { version: 1, authority: trust?.authority ?? null, upstream: readUpstreamLogin(request.config.config) });
+    if (hasNameWall(planned)) await writeProxySecrets(session, { version: 1, authority: trust?.authority ?? null, upstream: readUpstreamLogin(request.config) });
     const inForce = await makeContainers({ session, containers, bundle: trust?.bundle, policy: renderPolicyTexts({ policy: planned.policy, mode: network.mode, topology, agent: request.profile.name }), engine, screen, signal: interruption.first });
     requireUnchanged(workspace.sources);
     exitCode = await runCreated(holding, { session, workspace, inForce });

@@ -21,6 +21,7 @@ import { findSshDirectory, planStateMounts } from "../workspace/state-mounts.ts"
 import { planUnixSockets } from "../workspace/unix-sockets.ts";
 import { readBoxPolicy } from "./allowlist.ts";
 import { chooseTopology, chooseUser, requireUsualIds } from "./box-user.ts";
+import { warnReadableLogin } from "./proxy-secrets.ts";
 import { withEnforcement } from "./enforcement.ts";
 import { decideNetwork, type NetworkDecision } from "./firewall-switch.ts";
 import { type ConfiguredBox, leaveTyped } from "./merge-options.ts";
@@ -133,7 +134,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     proxy,
     settings,
     toRemember: JSON.stringify(toRemember) === JSON.stringify(remembered) ? undefined : toRemember,
-    notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...sockets.notices, ...proxy.notices],
+    notices: [...network.notices, ...describePolicy(network, policy), ...config.notices, ...workspace.notices, ...caNotices, ...environment.notices, ...sockets.notices, ...proxy.notices, ...warnReadableLogin(config)],
   };
 }
 

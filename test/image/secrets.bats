@@ -40,7 +40,7 @@ behind_site_proxy() {
 keeps_secrets() {
   local container
   open_site_proxy
-  make_project_in "$1" "secrets-$BATS_TEST_NUMBER"
+  make_project_in "$1" "kept-$BATS_TEST_NUMBER"
   behind_site_proxy "$1"
   open_box "$1"
 
@@ -49,11 +49,12 @@ keeps_secrets() {
   assert_contains "$output" "PRIVATE KEY"
   assert_contains "$output" "s3cret"
 
-  assert_contains "$(order "id -u; cat $file 2>&1")" "$([ "$1" = container ] && echo 'Permission denied' || echo 'No such file')"
+  assert_contains "$(order "cat $file")" "Permission denied"
+  refute_contains "$(docker inspect "$(agent_of)" | jq -r '.[].Mounts[].Source')" "$([ "$1" = container ] && echo nowhere || echo /log)"
   assert_equal "$(order "cat /proc/[0-9]*/root$file /proc/[0-9]*/cwd/log/proxy-secrets.json 2>/dev/null")" "exit 1"
-  assert_equal "$(order 'for fd in /proc/[0-9]*/fd/*; do readlink "$fd"; done 2>/dev/null | grep -c secrets')" $'0\nexit 1'
+  assert_equal "$(order 'for fd in /proc/[0-9]*/fd/*; do readlink "$fd"; done 2>/dev/null | grep -c proxy-secrets')" $'0\nexit 1'
   assert_equal "$(order "find / -name 'proxy-secrets*' 2>/dev/null; echo")" $'\nexit 0'
-  assert_equal "$(order "grep -rlsa -e 'PRIVATE KEY-----' -e 's3''cret' /run /var/lib /tmp /home 2>/dev/null")" "exit 1"
+  assert_equal "$(order "grep -rlsa --exclude-dir=orders -e 'PRIVATE KEY-----' -e s3cret /run /var /tmp /home 2>/dev/null | grep -v ^/var/lib/dpkg")" "exit 1"
   assert_equal "$(order "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -ac 's3''cret'")" $'0\nexit 1'
   # Nor can it be put where it would be read.
   assert_contains "$(order "ln $file stolen; ln -s $file linked; cat linked; mv $file stolen; ls stolen")" "exit 2"
@@ -80,7 +81,7 @@ leaves_through_it() {
   # The start has asked the critical services through it.
   open_box "$1"
   assert_contains "$(docker logs "$SITE_PROXY")" "CONNECT api.anthropic.com:443 Basic"
-  assert_equal "$(order 'for option in "--noproxy *" -4; do curl $option -sS -o /dev/null -w "%{http_code}\n" https://example.com/; done')" $'200\n200\nexit 0'
+  assert_equal "$(order 'curl --noproxy "*" -sS -o /dev/null -w "%{http_code}\n" https://example.com/; curl -sS -o /dev/null -w "%{http_code}\n" https://example.com/')" $'200\n200\nexit 0'
   assert_contains "$(docker logs "$SITE_PROXY")" "CONNECT example.com:443 Basic"
   # It lets its clients out everywhere. The agent is none of them: neither directly nor by the box's own proxy.
   run -0 docker exec "$SITE_PROXY" /usr/local/bin/node -e 'require("node:http").request({ port: 3128, method: "CONNECT", path: "evil.example.net:443", headers: { "proxy-authorization": "Basic " + btoa("ada:s3cret") } }).on("connect", ({ statusCode }) => { console.log(statusCode); process.exit() }).end()'

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type BootEvent, bootEventSchema } from "../../../policy/boot-event.ts";
-import { type BoxSpec, KEEPER_DIR } from "../../../policy/box-spec.ts";
+import { type BoxSpec, CA_BUNDLE_PATH, KEEPER_DIR } from "../../../policy/box-spec.ts";
 import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../../policy/decision-record.ts";
 import { emptyDocument, type PolicyDocument } from "../../../policy/policy-document.ts";
 import type { Ids } from "../../../policy/privileges.ts";
@@ -42,6 +42,8 @@ export type BoxOptions = {
    * TLS hello: `true` refuses it as the proxy refuses a name that is not allowed, which a start has to see.
    */
   standIn?: true | "mute" | "resets";
+  /** What only the proxy may know; nothing where left out. The box's bundle holds the lab's authority and this one. */
+  authority?: ProxySecrets["authority"];
   /** Who the container starts as, where not root: the agent's container of a sidecar. */
   ids?: Ids;
   /** Called with each event as it comes. */
@@ -52,8 +54,6 @@ export type BoxOptions = {
 export const NAME_WALL: PolicyDocument = { ...emptyDocument({ name: "shell", hosts: [], critical: null }), enforcement: "name" };
 /** Addresses alone decide: what a test of rules, resolver and keeper takes unless it says otherwise. */
 export const ADDRESS_WALL: PolicyDocument = { ...NAME_WALL, enforcement: "address" };
-
-const NO_SECRETS: ProxySecrets = { version: 1, authority: null, upstream: null };
 
 const ROOT = join(import.meta.dirname, "../../..");
 const ENTRYPOINT = join(ROOT, "build/entrypoint.mjs");
@@ -155,7 +155,10 @@ function writeFiles(dir: string, lab: NamespaceLab, options: BoxOptions): void {
     mkdirSync(join(dir, "replace"), { recursive: true });
     writeFileSync(join(dir, "replace", name), script, { mode: 0o755 });
   }
-  writeFileSync(join(dir, "log", PROXY_SECRETS_FILE), JSON.stringify(NO_SECRETS));
+  const { authority = null } = options;
+  const secrets: ProxySecrets = { version: 1, authority, upstream: null };
+  writeFileSync(join(dir, "log", PROXY_SECRETS_FILE), JSON.stringify(secrets));
+  if (authority !== null) writeFileSync(join(dir, "run", basename(CA_BUNDLE_PATH)), `${readFileSync(lab.caFile, "utf8")}${authority.certPem}`);
   if (options.standIn !== undefined) writeFileSync(join(dir, "proxy.mjs"), STAND_IN.replaceAll("HELLO", JSON.stringify(options.standIn)));
   const text = options.specText === undefined ? JSON.stringify(makeSpec(lab, options)) : options.specText;
   if (text !== null) writeFileSync(join(dir, "run/box.json"), text, { mode: 0o644 });

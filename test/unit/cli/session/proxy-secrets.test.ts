@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, sy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readUpstreamLogin, removeProxySecrets, writeProxySecrets } from "../../../../cli/session/proxy-secrets.ts";
+import { readUpstreamLogin, removeProxySecrets, warnReadableLogin, writeProxySecrets } from "../../../../cli/session/proxy-secrets.ts";
+import type { Config } from "../../../../policy/config-schema.ts";
 import { parseProxySecrets, PROXY_SECRETS_FILE, type ProxySecrets } from "../../../../policy/proxy-secrets.ts";
 
 const SECRETS: ProxySecrets = { version: 1, authority: { certPem: "C", keyPem: "K" }, upstream: { user: "ada", password: "s3cret" } };
@@ -42,10 +43,26 @@ test.each(["", "{", "null", '{"version":2,"authority":null,"upstream":null}', '{
   expect(parseProxySecrets(text)).toBeUndefined();
 });
 
-test.each([
-  ["http://ada:s%33cret@proxy.corp:3128", { user: "ada", password: "s3cret" }],
-  ["http://proxy.corp:3128", null],
-  [undefined, null],
-])("who the box is to %s", (upstream, expected) => {
-  expect(readUpstreamLogin(upstream === undefined ? {} : { network_proxy: { upstream_proxy: upstream } })).toEqual(expected);
+function behind(upstream: string | undefined): Config {
+  return upstream === undefined ? {} : { network_proxy: { upstream_proxy: upstream } };
+}
+
+const OWN = "http://ada:s%33cret@proxy.corp:3128";
+const LOGIN = { user: "ada", password: "s3cret" };
+test.each<[string, string | undefined, string | undefined, typeof LOGIN | null]>([
+  ["the one that counts says it", OWN, undefined, LOGIN],
+  ["it asks for nobody", "http://proxy.corp:3128", undefined, null],
+  ["there is none", undefined, OWN, null],
+  ["the user's own file knows it", "http://PROXY.corp:3128", OWN, LOGIN],
+  ["the user's own file knows another port", "http://proxy.corp:8080", OWN, null],
+  ["the user's own file knows it by TLS", "http://proxy.corp:3128", OWN.replace("http:", "https:"), null],
+  ["both say it, and the one that counts wins", "http://bob:x@proxy.corp:3128", OWN, { user: "bob", password: "x" }],
+])("who the box is to the site's proxy, where %s", (_case, counts, own, expected) => {
+  expect(readUpstreamLogin({ config: behind(counts), userConfig: behind(own) })).toEqual(expected);
+});
+
+test("a password that the agent can read is told of, without it", () => {
+  expect(warnReadableLogin({ config: behind(OWN), ofProject: true })).toEqual([expect.stringMatching(/^the agent can read the password of upstream_proxy(?!.*s3cret)/)]);
+  expect(warnReadableLogin({ config: behind(OWN), ofProject: false })).toEqual([]);
+  expect(warnReadableLogin({ config: behind("http://proxy.corp:3128"), ofProject: true })).toEqual([]);
 });
