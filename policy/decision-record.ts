@@ -60,6 +60,11 @@ const traffic = z.strictObject({
   durationMs: z.int().min(0),
   flows: z.int().min(1),
   cut: z.boolean(),
+  /**
+   * With `inspect`: the bytes of an intercepted request's body and of its response's, each counted up to
+   * `max_body_bytes`. Other sizes are another line.
+   */
+  bodies: z.strictObject({ up: z.int().min(0), down: z.int().min(0) }).optional(),
 });
 
 /** Something that happened to the walls themselves. */

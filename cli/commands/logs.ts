@@ -53,9 +53,9 @@ export function renderRecord(record: DecisionRecord): string {
   return parts.filter((part) => part !== "").join("  ");
 }
 
-function renderTraffic({ time, host, port, protocol, method, bytesUp, bytesDown, durationMs, flows, cut }: Extract<DecisionRecord, { kind: "traffic" }>): string {
+function renderTraffic({ time, host, port, protocol, method, bytesUp, bytesDown, durationMs, flows, cut, bodies }: Extract<DecisionRecord, { kind: "traffic" }>): string {
   const what = method === null ? protocol : `${protocol} ${method}`;
-  const parts = [time, "bytes ", renderPlace(host, port), what, `${bytesUp} up`, `${bytesDown} down`, `${durationMs} ms`, flows > 1 ? `${flows} connections` : "", cut ? "cut by a new policy" : ""];
+  const parts = [time, "bytes ", renderPlace(host, port), what, `${bytesUp} up`, `${bytesDown} down`, bodies === undefined ? "" : `bodies of ${bodies.up} and ${bodies.down}`, `${durationMs} ms`, flows > 1 ? `${flows} connections` : "", cut ? "cut by a new policy" : ""];
   return parts.filter((part) => part !== "").join("  ");
 }
 

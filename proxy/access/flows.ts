@@ -5,9 +5,12 @@ import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
 /** Something that was let through and still goes on. */
 export type FlowInput = { asked: Asked; admitted: Admitted; /** Ends it at once. */ cut: () => void };
 
+/** What a flow carried; `bodies` are those of an intercepted request and its response. */
+export type Carried = { bytesUp: number; bytesDown: number; bodies?: { up: number; down: number } | undefined };
+
 export type Flow = {
   /** Writes down what it carried, once. */
-  end: (carried: { bytesUp: number; bytesDown: number }) => void;
+  end: (carried: Carried) => void;
   /** Ends it without a line: the flows inside it tell what was carried. */
   forget: () => void;
 };
@@ -32,11 +35,11 @@ export class Flows {
   begin(input: FlowInput): Flow {
     const started = Date.now();
     const flow: Flow = {
-      end: ({ bytesUp, bytesDown }) => {
+      end: ({ bytesUp, bytesDown, bodies }) => {
         if (!this.open.delete(flow)) return;
         const { asked, admitted } = input;
         const now = Date.now();
-        this.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut.delete(flow) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - started) }, now);
+        this.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut.delete(flow), ...this.measure(bodies) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - started) }, now);
       },
       forget: () => {
         this.open.delete(flow);
@@ -45,6 +48,12 @@ export class Flows {
     };
     this.open.set(flow, input);
     return flow;
+  }
+
+  /** Sizes of bodies are written down only where the owner wants that. */
+  private measure(bodies: Carried["bodies"]): Pick<Carried, "bodies"> {
+    const { inspect, maxBodyBytes } = this.access.policy;
+    return !inspect || bodies === undefined ? {} : { bodies: { up: Math.min(bodies.up, maxBodyBytes), down: Math.min(bodies.down, maxBodyBytes) } };
   }
 
   /** Judges everything that is open by the policy in force, and cuts what it does not let through; returns how many. */

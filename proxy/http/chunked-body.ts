@@ -21,6 +21,8 @@ const [SIZE, BLANK, EXTENSION, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER, NAME, F
  */
 export class ChunkedBody {
   done = false;
+  /** Bytes of data so far. */
+  bytes = 0;
   private state: number = SIZE;
   private size = 0;
   private digits = 0;
@@ -35,6 +37,7 @@ export class ChunkedBody {
       if (this.state === DATA) {
         const length = Math.min(this.size, to - at);
         this.size -= length;
+        this.bytes += length;
         at += length;
         if (this.size === 0) this.state = DATA_CR;
       } else if (this.step(bytes[at] ?? 0)) {

@@ -34,6 +34,8 @@ export class Exchange implements FlowInput, Requester {
   private flow: Flow | undefined;
   private bytesUp: number;
   private bytesDown = 0;
+  /** Bytes of the body of a response that broke off. */
+  private brokenAt = 0;
   /** A final response has begun. */
   hasResponse = false;
   private isResponseDone = false;
@@ -95,17 +97,17 @@ export class Exchange implements FlowInput, Requester {
     this.upstream?.connection.onDrain(action);
   }
 
-  /** The request is sent whole. */
+  /** The request came whole. It is done with when the system has taken it: servers answer early, and read on. */
   finishRequest(): void {
-    this.isRequestDone = true;
-    this.tryFinish();
+    if (this.upstream === undefined || this.upstream.connection.socket.writableLength === 0) this.onRequestSent();
+    else this.upstream.connection.onDrain(() => this.onRequestSent());
   }
 
   /** Gives it up: the client is gone, or what it sends is malformed. */
   abort(): void {
     this.isOver = true;
     this.upstream?.destroy(true);
-    this.flow?.end({ bytesUp: this.bytesUp, bytesDown: this.bytesDown });
+    this.endFlow();
   }
 
   /** A new policy does not let it through any more. */
@@ -147,6 +149,7 @@ export class Exchange implements FlowInput, Requester {
     if (this.isOver) return;
     const { upstream } = this;
     const wasStale = !began && upstream?.isReused === true;
+    this.brokenAt = upstream?.bodyBytes ?? 0;
     this.upstream = undefined;
     upstream?.destroy(true);
     // It was closed before it saw the request (RFC 9112 section 9.3.1): another connection is as good.
@@ -178,8 +181,13 @@ export class Exchange implements FlowInput, Requester {
     relay(client, upstream.connection, () => {
       this.bytesUp += early.length + client.bytesIn - inBefore;
       this.bytesDown += client.bytesOut - outBefore;
-      this.flow?.end({ bytesUp: this.bytesUp, bytesDown: this.bytesDown });
+      this.endFlow();
     });
+  }
+
+  private onRequestSent(): void {
+    this.isRequestDone = true;
+    this.tryFinish();
   }
 
   private async dial(): Promise<void> {
@@ -205,6 +213,13 @@ export class Exchange implements FlowInput, Requester {
     await this.dial();
   }
 
+  /** Writes down what it carried; what an opened TLS held with the sizes of its bodies. */
+  private endFlow(): void {
+    const { session, bytesUp, bytesDown } = this;
+    const isMeasured = session.scheme === "https" && !this.isRelayed;
+    this.flow?.end({ bytesUp, bytesDown, bodies: isMeasured ? { up: session.bodyBytes, down: this.upstream?.bodyBytes ?? this.brokenAt } : undefined });
+  }
+
   private attach(upstream: UpstreamConnection): void {
     this.upstream = upstream;
     upstream.serve(this);
@@ -217,11 +232,11 @@ export class Exchange implements FlowInput, Requester {
   private tryFinish(): void {
     if (!this.isResponseDone || !this.isRequestDone || this.isStuck || this.isOver) return;
     this.isOver = true;
+    this.endFlow();
     const { upstream, session } = this;
     // One that still has to send is none to keep: what it sends lies in a buffer that the client is read into.
     if (upstream !== undefined && this.isReusable && upstream.connection.socket.writableLength === 0) session.listener.pool.give(upstream, session.listener.tick);
     else upstream?.destroy();
-    this.flow?.end({ bytesUp: this.bytesUp, bytesDown: this.bytesDown });
     session.onFinished(this.closes);
   }
 

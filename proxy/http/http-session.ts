@@ -41,6 +41,11 @@ export class HttpSession implements Reader, RequestTaker {
     return this.place.inside?.scheme ?? "http";
   }
 
+  /** Bytes of the request's body so far. */
+  get bodyBytes(): number {
+    return this.requests.bodyBytes;
+  }
+
   get isGone(): boolean {
     return this.requests.reading === "gone";
   }

@@ -48,6 +48,11 @@ export class RequestReader {
     return this.body.done;
   }
 
+  /** Bytes of the body so far, without the framing of chunks. */
+  get bodyBytes(): number {
+    return this.body.bytes;
+  }
+
   /** Whether more bytes would be of use now. */
   get wantsMore(): boolean {
     return !this.isHeld && this.reading !== "gone" && (this.reading !== "wait" || this.kept.length === 0);

@@ -62,12 +62,18 @@ export class UpstreamConnection implements Reader {
     this.onUnusable = onUnusable;
   }
 
+  /** Bytes of the response's body so far, without the framing of chunks. */
+  get bodyBytes(): number {
+    return this.body.bytes;
+  }
+
   /** Gets ready for the response to a request; undefined: nobody's. */
   serve(user: Requester | undefined): void {
     this.user = user;
     this.phase = "head";
     this.began = false;
     this.head.reset();
+    this.body.begin(0, false);
   }
 
   /** Nobody wants what it says any more. */

@@ -26,15 +26,15 @@ export class Http2Exchange {
   private trailers: Fields = [];
   private flow: Flow | undefined;
   private cancel: Cancel | undefined;
-  private bytesUp: number;
-  private bytesDown = 0;
+  private readonly heads = { up: 0, down: 0 };
+  private readonly bodies = { up: 0, down: 0 };
 
   constructor(leg: Http2Leg, stream: ServerHttp2Stream, { raw, ended }: { raw: Fields; ended: boolean }) {
     this.leg = leg;
     this.stream = stream;
     this.hasBody = !ended;
     this.isHead = findField(raw, ":method") === "HEAD";
-    this.bytesUp = countBytes(raw);
+    this.heads.up = countBytes(raw);
     // Told of by the close that follows.
     stream.on("error", () => undefined);
     stream.on("trailers", (_trailers: unknown, _flags: number, fields: string[]) => (this.trailers = fields));
@@ -73,7 +73,7 @@ export class Http2Exchange {
   private send({ send }: Extract<Opened, { ok: true }>, { asked, admitted, head }: Pick<FlowInput, "asked" | "admitted"> & { head: Http2Head }): void {
     const { stream, hasBody } = this;
     this.flow = this.leg.context.flows.begin({ asked, admitted, cut: () => this.cut() });
-    if (hasBody) stream.on("data", (bytes: Buffer) => (this.bytesUp += bytes.length));
+    if (hasBody) stream.on("data", (bytes: Buffer) => (this.bodies.up += bytes.length));
     try {
       this.cancel = send({
         authority: renderAuthority(admitted.host, admitted.port, "https"),
@@ -104,7 +104,7 @@ export class Http2Exchange {
       this.break({ why: "its server asks for a password for a proxy", code: NGHTTP2_INTERNAL_ERROR });
       return;
     }
-    this.bytesDown += countBytes(fields);
+    this.heads.down = countBytes(fields);
     const endStream = isEmpty || this.isHead || [204, 205, 304].includes(status);
     try {
       stream.respond([":status", String(status), ...fields], { endStream, waitForTrailers: !endStream });
@@ -114,15 +114,11 @@ export class Http2Exchange {
     }
     stream.once("wantTrailers", () => stream.sendTrailers(joinTrailers(trailers())));
     const length = findField(fields, "content-length");
-    let bodyBytes = 0;
-    body.on("data", (bytes: Buffer) => {
-      bodyBytes += bytes.length;
-      this.bytesDown += bytes.length;
-    });
+    body.on("data", (bytes: Buffer) => (this.bodies.down += bytes.length));
     if (endStream) return void body.resume();
     body.pipe(stream, { end: false });
     body.once("end", () => {
-      if (isWhole() && (length === undefined || Number(length) === bodyBytes)) stream.end();
+      if (isWhole() && (length === undefined || Number(length) === this.bodies.down)) stream.end();
       else this.break({ why: "its response is not whole", code: NGHTTP2_INTERNAL_ERROR });
     });
   }
@@ -154,6 +150,7 @@ export class Http2Exchange {
   private finish(): void {
     // After a whole exchange there is nothing left to give up.
     this.cancel?.(this.stream.rstCode);
-    this.flow?.end({ bytesUp: this.bytesUp, bytesDown: this.bytesDown });
+    const { heads, bodies } = this;
+    this.flow?.end({ bytesUp: heads.up + bodies.up, bytesDown: heads.down + bodies.down, bodies });
   }
 }

@@ -1,7 +1,7 @@
 import type { TrafficEntry } from "../../policy/decision-record.ts";
 
 /** Whose bytes they are. */
-export type TrafficKey = Pick<TrafficEntry, "protocol" | "method" | "host" | "port" | "cut">;
+export type TrafficKey = Pick<TrafficEntry, "protocol" | "method" | "host" | "port" | "cut" | "bodies">;
 
 type Window = { until: number; entry: TrafficEntry };
 
@@ -14,7 +14,8 @@ export class TrafficWindows {
   private readonly windows = new Map<string, Window>();
 
   add(key: TrafficKey, { bytesUp, bytesDown, durationMs }: Pick<TrafficEntry, "bytesUp" | "bytesDown" | "durationMs">, now: number): void {
-    const id = `${key.protocol} ${key.method ?? ""} ${key.host} ${key.port} ${key.cut}`;
+    const bodies = key.bodies === undefined ? "" : `${key.bodies.up} ${key.bodies.down}`;
+    const id = `${key.protocol} ${key.method ?? ""} ${key.host} ${key.port} ${key.cut} ${bodies}`;
     const known = this.windows.get(id)?.entry;
     if (known === undefined) {
       this.windows.set(id, { until: now + WINDOW_MS, entry: { kind: "traffic", ...key, bytesUp, bytesDown, durationMs, flows: 1 } });
