@@ -58,7 +58,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     asked.push(name);
     const addresses = options.hosts?.[name];
     const found = addresses === undefined ? { ok: false as const, why: "the name does not exist" } : { ok: true as const, addresses: addresses.map((text) => unwrap(parseAddress(text))), freshUntil: Date.now() + 60_000 };
-    return options.resolvesLate === true ? sleep(10).then(() => found) : found;
+    return options.resolvesLate === true ? sleep(50).then(() => found) : found;
   };
   const access = new Access({ policy: makeAccessPolicy(options), lookup, log });
   const flows = new Flows(access);
