@@ -78,9 +78,13 @@ async function changeBox(box: LiveBox, { host, config, change, verify, closes = 
   // Judged here by the box's own code first: the answer of the box is the same, with worse places.
   const policy = await readBoxPolicy(host.root, document);
   verify(policy);
-  const reply = await sendControl(engine, box, { op: "replace", document }, closes ? PATIENT_MS : undefined);
+  // The texts are made while the box works.
+  const [reply, texts] = await Promise.all([
+    sendControl(engine, box, { op: "replace", document }, closes ? PATIENT_MS : undefined),
+    Promise.resolve(renderPolicyTexts({ policy, mode: "allowlist", topology: record.topology, agent: record.agent })),
+  ]);
   if (!reply.ok) return { ok: false, complaints: reply.complaints };
   await writeOverlay(directory, overlay);
-  await writePolicyTexts(visible, renderPolicyTexts({ policy, mode: "allowlist", topology: record.topology, agent: record.agent }));
+  await writePolicyTexts(visible, texts);
   return { ok: true, added: reply.added, removed: reply.removed };
 }

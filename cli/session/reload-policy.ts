@@ -46,9 +46,13 @@ async function reloadPolicy({ host, request, planned, session }: Reloading): Pro
   requireSameNetwork(config, request.config);
   const document = withEnforcement(config.document(agent, readOverlay(session.directory)), request.options.enforcement);
   const policy = await readBoxPolicy(host.root, document);
-  const reply = await sendControl(engine, { container: session.record.holder ?? session.record.container }, { op: "replace", document });
+  // The texts are made while the box works.
+  const [reply, texts] = await Promise.all([
+    sendControl(engine, { container: session.record.holder ?? session.record.container }, { op: "replace", document }),
+    Promise.resolve(renderPolicyTexts({ policy, mode: "allowlist", topology, agent: request.profile.name })),
+  ]);
   if (!reply.ok) throw new ConfigError(reply.complaints);
-  await writePolicyTexts(session.box.directory, renderPolicyTexts({ policy, mode: "allowlist", topology, agent: request.profile.name }));
+  await writePolicyTexts(session.box.directory, texts);
   return config;
 }
 

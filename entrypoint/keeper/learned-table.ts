@@ -21,18 +21,18 @@ export function lifeOf(ttlS: number): number {
   return Math.min(Math.max(ttlS, MIN_TTL_S) + GRACE_S, MAX_LIFE_S);
 }
 
-/** The ports on which the policy lets a name lead to an address. */
-export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, address: Address): number[] {
+/** The ports on which the policy lets a name lead to an address; `named` are its open ones, where they are at hand. */
+export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, address: Address, named = openPorts(policy, { kind: "name", name })): number[] {
   const host: Host = { kind: "name", name };
-  return openPorts(policy, host).filter((port) => decide(policy, { host, port, address }).action === "allow");
+  return named.filter((port) => decide(policy, { host, port, address }).action === "allow");
 }
 
 /** What of a box decides about the elements of its sets. */
 type Enforced = Pick<BoxPolicy, "policy" | "enforcement">;
 
 /** The elements that a name's address makes: on ports that tell no name, it is not the name wall's to judge. */
-export function openingsFor(box: Enforced, name: string, { address, until }: Lease): Opening[] {
-  return portsFor(box, name, address).flatMap((port): Opening[] => {
+export function openingsFor(box: Enforced, name: string, { address, until }: Lease, named?: readonly number[]): Opening[] {
+  return portsFor(box, name, address, named).flatMap((port): Opening[] => {
     const opening = { set: "learned" as const, address, port, until };
     return box.enforcement === "name" && isOpaque(box.policy, { kind: "name", name }, port) ? [opening, { ...opening, set: "direct" }] : [opening];
   });
@@ -116,8 +116,9 @@ export class LearnedTable {
   openings(policy: Enforced): Map<string, Opening> {
     const openings = new Map<string, Opening>();
     for (const [name, leases] of this.names) {
+      const named = openPorts(policy.policy, { kind: "name", name });
       for (const lease of leases.values()) {
-        for (const opening of openingsFor(policy, name, lease)) {
+        for (const opening of openingsFor(policy, name, lease, named)) {
           const key = keyOf(opening.address.text, opening.port, opening.set);
           const before = openings.get(key);
           if (before === undefined || before.until < opening.until) openings.set(key, opening);
@@ -131,11 +132,11 @@ export class LearnedTable {
   gone(policy: Enforced, kept: ReadonlyMap<string, Opening>): Opening[] {
     const gone: Opening[] = [];
     for (const [name, leases] of this.names) {
-      const ports = openPorts(policy.policy, { kind: "name", name });
+      const named = openPorts(policy.policy, { kind: "name", name });
       for (const lease of leases.values()) {
         // Nearly all of it is kept, and then it is no matter where the name may lead.
-        if (ports.every((port) => kept.has(keyOf(lease.address.text, port)))) continue;
-        gone.push(...openingsFor(policy, name, lease).filter(({ address, port }) => !kept.has(keyOf(address.text, port))));
+        if (named.every((port) => kept.has(keyOf(lease.address.text, port)))) continue;
+        gone.push(...openingsFor(policy, name, lease, named).filter(({ address, port }) => !kept.has(keyOf(address.text, port))));
       }
     }
     return gone;
