@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { addAllowedDomain } from "../../policy/config-edit.ts";
 import { ConfigError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
-import { type ParsedProxyConfig, parseProxyConfig, readProxySettings } from "../../policy/proxy-config.ts";
+import { type ParsedProxyConfig, parseProxyConfig, type ProxySettings, readProxySettings } from "../../policy/proxy-config.ts";
 import { loadPublicSuffixTest } from "../../policy/wildcard-check.ts";
 import type { LoadedConfig } from "../../proxy/standalone/loaded-config.ts";
 import { type ConfigText, readConfigText } from "../config/config-text.ts";
@@ -12,6 +12,7 @@ import { withPolicyLock } from "../config/exclusive.ts";
 import { readConfig, USER_CONFIG_NAME } from "../config/read-config.ts";
 import { requireTrust, type TrustQuery } from "../config/trust.ts";
 import type { Host } from "../host.ts";
+import { readUpstreamLogin } from "../session/proxy-secrets.ts";
 import { resolvePath } from "../workspace/path-fact.ts";
 import { findProject } from "./project-policy.ts";
 
@@ -80,8 +81,15 @@ type Loading = Pick<LoadedConfig, "path" | "watched"> & { main: ConfigText; user
 async function load({ main, user, path, watched }: Loading): Promise<LoadedConfig> {
   const isPublicSuffix = await loadPublicSuffixTest([main.text, user?.text ?? ""]);
   const parse = ({ name, text }: ConfigText): ParsedProxyConfig => parseProxyConfig({ file: name, text, isPublicSuffix });
-  const parsed = parse(main);
-  return { parsed, path, user: user === undefined ? undefined : parse(user), settings: readProxySettings(parsed), isPublicSuffix, watched };
+  const [parsed, own] = [parse(main), user === undefined ? undefined : parse(user)];
+  return { parsed, path, user: own, settings: addLogin(readProxySettings(parsed), parsed, own), isPublicSuffix, watched };
+}
+
+/** A project's file may name the site's proxy alone: who this user is to it stands in the user's own. */
+function addLogin(settings: ProxySettings, { config }: ParsedProxyConfig, own: ParsedProxyConfig | undefined): ProxySettings {
+  const { upstream } = settings;
+  const login = own === undefined ? null : readUpstreamLogin({ config: { network_proxy: config }, userConfig: { network_proxy: own.config } });
+  return upstream === undefined || login === null ? settings : { ...settings, upstream: { ...upstream, ...login } };
 }
 
 async function writeEdited(file: Parameters<typeof writeConfigFile>[0], before: string | undefined, hosts: readonly string[]): Promise<void> {

@@ -1,14 +1,17 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { renderComplaint, KnownError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import { describeProxyEnvironment, DIRECT_LOOPBACK, renderExports } from "../../policy/proxy-environment.ts";
 import { keepSmall } from "../../proxy/standalone/collector.ts";
 import { watchFiles } from "../../proxy/standalone/config-watch.ts";
 import { renderAdminUrl, renderListener } from "../../proxy/standalone/describe-state.ts";
+import type { LoadedConfig } from "../../proxy/standalone/loaded-config.ts";
 import type { ProxyCommand } from "../args-proxy.ts";
 import type { Edge } from "../edge.ts";
 import { readSiteCa } from "../environment/site-ca.ts";
 import { askOnTerminal } from "../ui/question.ts";
+import { isWithin } from "../workspace/path-fact.ts";
+import { findProject } from "./project-policy.ts";
 import { approveHosts, askOnThisTerminal } from "./proxy-approve.ts";
 import { describePlace, findProxyDirectory } from "./proxy-place.ts";
 import { findProxySource, type ProxySource } from "./proxy-source.ts";
@@ -27,6 +30,7 @@ export async function runProxy(edge: Edge, { file, logDir, approve }: Command): 
   const stops = [watchConfig(running, say), takeSignals(running, { say, end }), approveRefused(edge, running, { source, interrupt: () => end("ended by SIGINT") })];
   try {
     for (const warning of running.standalone.warnings) say(warning);
+    warnReadableKey(edge, loaded);
     sayDisabled(running, loaded.path, say);
     await print(describeRunning(running, { path: loaded.path, javaOptions: host.env["JAVA_TOOL_OPTIONS"] }));
     keepSmall();
@@ -68,6 +72,13 @@ function describeRunning({ standalone, tokenFile, logFile, caBundle }: RunningPr
   ];
   const head = comments.map(([name, value]) => `# ${`${name}:`.padEnd(15)} ${value}\n`).join("");
   return `${head}# A shell that reads these lines leads the programs that it starts to the proxy:\n${renderExports(describeProxyEnvironment({ httpUrl, socksUrl, direct, caBundle, javaOptions }))}`;
+}
+
+/** No box has the home directory as its project. */
+function warnReadableKey({ host, say }: Edge, { path, settings }: LoadedConfig): void {
+  const project = findProject(host);
+  if (!settings.intercept || isWithin(host.home, project) || !isWithin(resolve(dirname(path), settings.caKeyPath), project)) return;
+  say(`the key of the authority lies in the project, where the agents of its boxes can read it: name another place as ca_key_path in ${quotePath(path)}`);
 }
 
 /** Has a changed file take effect; one that is refused is told, and what was before serves on. */

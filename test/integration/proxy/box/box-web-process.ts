@@ -30,10 +30,10 @@ export function allowing(hosts: readonly string[], more: Partial<PolicyDocument>
   };
 }
 
-type Start = { document: PolicyDocument; upstreams?: readonly string[]; hosts?: Surroundings["hosts"]; secrets?: Partial<ProxySecrets>; siteProxy?: readonly string[] };
+type Start = { document: PolicyDocument; upstreams?: readonly string[]; hosts?: Surroundings["hosts"]; secrets?: Partial<ProxySecrets>; siteProxy?: readonly string[]; /** An authority that the machine trusts beside its own. */ siteCa?: string };
 
 /** Starts the program of a box on inherited sockets, with its resolver and its web, and a keeper that says yes. */
-export async function startBoxWeb({ document, upstreams = [], hosts = {}, secrets = {}, siteProxy = [] }: Start): Promise<BoxWebProcess> {
+export async function startBoxWeb({ document, upstreams = [], hosts = {}, secrets = {}, siteProxy = [], siteCa }: Start): Promise<BoxWebProcess> {
   const dir = mkdtempSync(join(tmpdir(), "agentbox-box-web-"));
   const keeper = await KeeperPeer.listen(join(dir, "proxy.sock"), { lists: LISTS, hosts, upstreams: [...upstreams], engineResolver: null, pins: {}, document });
   const secretsFile = join(dir, PROXY_SECRETS_FILE);
@@ -45,6 +45,7 @@ export async function startBoxWeb({ document, upstreams = [], hosts = {}, secret
   await Promise.all(listening.map(({ server }) => once(server, "listening")));
   const options = listening.flatMap(({ name }, index) => [`--${name}`, String(4 + index)]);
   const child = spawn(NODE, [MAIN, "--udp4", "3", ...options, "--keeper", join(dir, "proxy.sock"), "--log", dir, "--secrets", secretsFile, ...siteProxy.flatMap((address) => ["--site-proxy", address])], {
+    env: siteCa === undefined ? {} : { SSL_CERT_FILE: writeText(join(dir, "site-ca.pem"), siteCa) },
     stdio: ["ignore", "ignore", "inherit", ...[udp, ...listening.map(({ server }) => server)].map(descriptorOf)],
   });
   await keeper.nextReport();
@@ -63,6 +64,11 @@ export async function startBoxWeb({ document, upstreams = [], hosts = {}, secret
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+function writeText(file: string, text: string): string {
+  writeFileSync(file, text);
+  return file;
 }
 
 const portsSchema = z.strictObject({ http: z.int(), socks: z.int(), web: z.int(), tls: z.int() });

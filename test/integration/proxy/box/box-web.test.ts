@@ -2,10 +2,13 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { callbackify } from "node:util";
 import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeAuthority } from "../../../../proxy/interception/authority.ts";
 import { createAuthority, createIssuer } from "../../../lab/certificates.ts";
 import { FakeUpstream, type Script } from "../fake-upstream.ts";
 import { findFreePort } from "../standalone/free-port.ts";
@@ -18,6 +21,7 @@ const RESOLVER = "127.0.88.53";
 const servers: { close: () => unknown; closeAllConnections?: () => void }[] = [];
 let upstream: FakeUpstream;
 let originPort = 0;
+let siteCa = "";
 
 const addresses = (name: string, type: string): readonly Answer[] => {
   if (name === "six.example") return type === "AAAA" ? [{ type: "AAAA", name, ttl: 60, data: "::1" }] : [];
@@ -41,7 +45,9 @@ beforeAll(async () => {
   await listen(say("origin"), originPort, ORIGIN);
   await listen(say("port 80"), 80, ORIGIN);
   await listen(say("six"), originPort, "::1");
-  const { contextFor } = await createIssuer(await createAuthority());
+  const site = await createAuthority();
+  siteCa = site.certificate;
+  const { contextFor } = await createIssuer(site);
   const tls = createTlsServer({ SNICallback: callbackify(contextFor) }, (request, response) => response.end(`port 443 ${request.headers.host}\n`));
   await listen(tls, 443, ORIGIN);
 });
@@ -179,6 +185,31 @@ describe("a new policy", () => {
     await box.keeper.replace({ document: { ...document, nameWall: { ...document.nameWall, methods: "limited" } } });
     expect(await curl(...through(box).http, "-X", "DELETE", `http://a.example:${originPort}/`)).toMatch(/^403 .*method_not_allowed/);
     expect(await curl(...through(box).http, `http://a.example:${originPort}/`)).toMatch(/^200 /);
+  });
+});
+
+function intercepting(hosts: readonly string[], methods: "limited" | "full") {
+  const document = allowing(hosts);
+  return { ...document, nameWall: { ...document.nameWall, methods, intercept: true } };
+}
+
+describe("a box that opens TLS", () => {
+  test("judges what is inside with the authority of its session, whether the program knows the proxy or not", async () => {
+    const authority = await makeAuthority();
+    await using box = await startBoxWeb({ document: intercepting(["a.example"], "limited"), upstreams: [RESOLVER], secrets: { authority }, siteCa });
+    const ca = join(box.dir, "ca.pem");
+    writeFileSync(ca, authority.certPem);
+    for (const way of [through(box).http, through(box).socks, ["--connect-to", `::127.0.0.1:${box.ports.tls}`]]) {
+      expect(await curl("--cacert", ca, ...way, "https://a.example/x")).toBe("200 port 443 a.example");
+      expect(await curl("--cacert", ca, "-X", "POST", ...way, "https://a.example/x")).toMatch(/^403 .*"reason":"method_not_allowed"/);
+      expect(await curl("--cacert", ca, ...way, "-H", "Host: b.example", "https://a.example/x")).toMatch(/^403 .*"reason":"host_mismatch"/);
+    }
+    expect(JSON.stringify(box.readLog())).not.toContain("PRIVATE KEY");
+  });
+
+  test("lets nothing through where it was given no authority", async () => {
+    await using box = await startBoxWeb({ document: intercepting(["a.example"], "full"), upstreams: [RESOLVER] });
+    for (const way of [through(box).http, through(box).socks, ["--connect-to", `::127.0.0.1:${box.ports.tls}`]]) expect(await curl("-k", ...way, "https://a.example/")).toBe("000 ");
   });
 });
 

@@ -46,6 +46,7 @@ describe("a stand-alone proxy that opens TLS", () => {
     using home = await ProxyHome.make();
     home.write({ allowed: [place], more: 'mode = "limited"', rest: MITM });
     await using proxy = await start(home);
+    expect(proxy.stderr).not.toContain("the key of the authority");
     const key = join(home.home, "network_proxy/mitm/ca.key");
     const certificate = join(home.home, "network_proxy/mitm/ca.pem");
     expect([statSync(key).mode & 0o777, statSync(certificate).mode & 0o777]).toEqual([0o600, 0o644]);
@@ -59,6 +60,13 @@ describe("a stand-alone proxy that opens TLS", () => {
     expect(log).toContainEqual(expect.objectContaining({ event: "ca-made" }));
     expect(log).toContainEqual(expect.objectContaining({ event: "certificate-issued", detail: expect.stringMatching(/^localhost, /) }));
     expect(JSON.stringify(log)).not.toContain("PRIVATE");
+  });
+
+  test("warns of a key that the agents of a project could read", async () => {
+    using home = await ProxyHome.make();
+    home.write({ allowed: [place], rest: MITM }, join(home.project, "proxy.toml"));
+    await using proxy = await home.start(["--config", "proxy.toml"], { cwd: home.project });
+    expect(proxy.stderr).toMatch(/the key of the authority lies in the project, where the agents of its boxes can read it/);
   });
 
   test("uses the authority that is there, and does not start with a key that others can read", async () => {

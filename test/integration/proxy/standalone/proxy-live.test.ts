@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -218,6 +218,37 @@ describe("the file of a project", () => {
     home.write({ allowed: [place, `${OTHER}:${port}`] }, file);
     expect((await home.run(["proxy", "ctl", "allow", "mine.invalid"], inProject)).stdout).toBe("+ allow mine.invalid\n");
     expect(await curl(...http(home), "http://mine.invalid:443/")).toMatch(/^502 /);
+  });
+});
+
+describe("a site's proxy", () => {
+  test("is what everything leaves through, with the login of the user's own file where a project's names the proxy alone", async () => {
+    using home = await ProxyHome.make();
+    const heads: string[] = [];
+    const sitePort = await findFreePort();
+    const site = createTcpServer((socket) => socket.once("data", (bytes) => {
+      heads.push(bytes.toString("latin1"));
+      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsite\n");
+    })).listen(sitePort, "127.0.0.1");
+    await once(site, "listening");
+    try {
+      mkdirSync(join(home.project, ".agentbox"));
+      mkdirSync(join(home.home, ".agentbox"));
+      writeFileSync(join(home.home, ".agentbox/config.toml"), `[network_proxy]\nupstream_proxy = "http://me:hunter2@127.0.0.1:${sitePort}"\n`);
+      home.write({ allowed: ["http://outside.invalid"], more: `upstream_proxy = "http://127.0.0.1:${sitePort}"` }, join(home.project, ".agentbox/config.toml"));
+      const inProject = { cwd: home.project };
+      await home.run(["policy", "trust"], inProject);
+      await using _proxy = await home.start([], inProject);
+      expect(await curl(...http(home), "http://outside.invalid/x")).toBe("200 site");
+      expect(await curl(...http(home), "http://foreign.invalid/x")).toMatch(/^403 /);
+      expect(heads).toEqual([expect.stringMatching(/^GET http:\/\/outside\.invalid\/x HTTP\/1\.1\r\n/)]);
+      expect(heads[0]).toContain(`Proxy-Authorization: Basic ${Buffer.from("me:hunter2").toString("base64")}\r\n`);
+      const config = await home.run(["proxy", "ctl", "config", "--json"], inProject);
+      expect(config.stdout).toContain(`"upstream_proxy": "http://127.0.0.1:${sitePort}"`);
+      expect(config.stdout + JSON.stringify(home.readLog())).not.toContain("hunter2");
+    } finally {
+      site.close();
+    }
   });
 });
 
