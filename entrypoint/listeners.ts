@@ -12,71 +12,76 @@ const DNS_PORT = 53;
 const NOT_HERE = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
 const FAMILIES = [4, 6] as const;
 
-/** Makes the sockets of the box's resolver. Throws FirewallError when port 53 of lo cannot be had. */
-export async function bindResolver(): Promise<Listener[]> {
-  return bindBoth(async (family) => {
+/** A socket to make: `fix` says what to do where its port cannot be had. */
+type Wanted = { option: Listener["option"]; address: string; port: number; what: string; expected: string; fix: string };
+
+/**
+ * Makes the sockets of a proxy, all of them or none: those of the box's resolver, and where there is a name wall those of the
+ * proxies that programs are told of and those to which the web is led. Throws FirewallError naming a port that cannot be had.
+ */
+export async function bindListeners(web: Pick<NameWall, "httpPort" | "socksPort"> | undefined): Promise<Listener[]> {
+  const wanted = [...listResolver(), ...(web === undefined ? [] : listWeb(web))].map(bindWanted);
+  const settled = await Promise.allSettled(wanted);
+  const bound = settled.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+  const failed = settled.find((result) => result.status === "rejected");
+  if (failed === undefined) return bound;
+  // A socket that is left would keep this process from ending.
+  for (const { close } of bound) close();
+  throw failed.reason;
+}
+
+function listResolver(): Wanted[] {
+  const about = {
+    what: "the box's own resolver",
+    expected: "a namespace whose ports below 1024 are free to all (net.ipv4.ip_unprivileged_port_start=0)",
+    fix: "start boxes with the agentbox command",
+  };
+  return FAMILIES.flatMap((family) => {
     const address = RESOLVER_ADDRESSES[family];
-    try {
-      return [await bindUdp(address, family === 4 ? "--udp4" : "--udp6"), await bindTcp({ option: "--tcp", address, port: DNS_PORT })];
-    } catch (error) {
-      throw refuse(error, {
-        what: `the box's own resolver cannot have ${address} port ${DNS_PORT}`,
-        expected: "a namespace whose ports below 1024 are free to all (net.ipv4.ip_unprivileged_port_start=0)",
-        fix: "start boxes with the agentbox command",
-      });
-    }
+    return ([family === 4 ? "--udp4" : "--udp6", "--tcp"] as const).map((option) => ({ option, address, port: DNS_PORT, ...about }));
   });
 }
 
-type Wanted = { option: Listener["option"]; port: number; fix: string };
-
-/** Makes the sockets of the name wall: the proxies that programs are told of, and those to which the web is led. Throws FirewallError naming a port that cannot be had. */
-export async function bindWeb({ httpPort, socksPort }: Pick<NameWall, "httpPort" | "socksPort">): Promise<Listener[]> {
+function listWeb({ httpPort, socksPort }: Pick<NameWall, "httpPort" | "socksPort">): Wanted[] {
   const alone = "start boxes with the agentbox command, which gives each a network of its own";
-  const wanted: Wanted[] = [
+  const ports: Pick<Wanted, "option" | "port" | "fix">[] = [
     { option: "--http", port: httpPort, fix: "choose another port with proxy_url in [network_proxy]" },
     ...(socksPort === null ? [] : [{ option: "--socks" as const, port: socksPort, fix: "choose another port with socks_url in [network_proxy], or enable_socks5 = false" }]),
     { option: "--web", port: TRANSPARENT_PORTS.plain, fix: alone },
     { option: "--tls", port: TRANSPARENT_PORTS.tls, fix: alone },
   ];
-  const bound = await Promise.all(wanted.map(async (each) => bindBoth((family) => bindWanted(each, LISTENER_ADDRESSES[family]))));
-  return bound.flat();
-}
-
-async function bindWanted({ option, port, fix }: Wanted, address: string): Promise<Listener[]> {
-  try {
-    return [await bindTcp({ option, address, port })];
-  } catch (error) {
-    throw refuse(error, { what: `the box's proxy cannot have ${address} port ${port}`, expected: "a port that nothing else in the box has", fix });
-  }
+  const about = { what: "the box's proxy", expected: "a port that nothing else in the box has" };
+  return FAMILIES.flatMap((family) => ports.map((each) => ({ ...each, address: LISTENER_ADDRESSES[family], ...about })));
 }
 
 /** Where IPv6 is off, lo has no IPv6 address, and no program can ask there. */
-async function bindBoth(bind: (family: 4 | 6) => Promise<Listener[]>): Promise<Listener[]> {
-  const bound = await Promise.all(FAMILIES.map((family) => bind(family).catch((error: unknown) => (family === 6 && isMissing(error) ? [] : Promise.reject(error)))));
-  return bound.flat();
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof FirewallError && NOT_HERE.includes(codeOf(error.cause));
-}
-
-function refuse(cause: unknown, { what, expected, fix }: { what: string; expected: string; fix: string }): FirewallError {
-  return new FirewallError({ what: `${what}: ${codeOf(cause)}`, expected, fix }, { cause });
+async function bindWanted({ option, address, port, what, expected, fix }: Wanted): Promise<Listener[]> {
+  try {
+    return [await (option === "--udp4" || option === "--udp6" ? bindUdp({ option, address, port }) : bindTcp({ option, address, port }))];
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (address === LISTENER_ADDRESSES[6] && NOT_HERE.includes(code)) return [];
+    throw new FirewallError({ what: `${what} cannot have ${address} port ${port}: ${code}`, expected, fix }, { cause });
+  }
 }
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : String(error);
 }
 
-async function bindUdp(address: string, option: "--udp4" | "--udp6"): Promise<Listener> {
+async function bindUdp({ option, address, port }: { option: "--udp4" | "--udp6"; address: string; port: number }): Promise<Listener> {
   const socket = createSocket({ type: option === "--udp4" ? "udp4" : "udp6", ipv6Only: option === "--udp6" });
-  socket.bind({ address, port: DNS_PORT, exclusive: true });
-  await once(socket, "listening");
+  try {
+    socket.bind({ address, port, exclusive: true });
+    await once(socket, "listening");
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
   return { option, fd: udpDescriptor(socket), close: () => void socket.close() };
 }
 
-async function bindTcp({ option, address, port }: { option: Listener["option"]; address: string; port: number }): Promise<Listener> {
+async function bindTcp({ option, address, port }: Pick<Wanted, "option" | "address" | "port">): Promise<Listener> {
   const server = createServer();
   server.listen({ host: address, port, exclusive: true });
   await once(server, "listening");

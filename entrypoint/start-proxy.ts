@@ -4,7 +4,7 @@ import { DECISION_LOG_DIR, PROXY_SOCKET } from "../policy/box-spec.ts";
 import type { NameWall } from "../policy/policy-document.ts";
 import { PROXY_SECRETS_FILE } from "../policy/proxy-secrets.ts";
 import { actAs } from "./act-as.ts";
-import { bindResolver, bindWeb, type Listener } from "./listeners.ts";
+import { bindListeners, type Listener } from "./listeners.ts";
 import { dropPrivileges, type Ids } from "../policy/privileges.ts";
 import { KEEPER_IDS, PROXY_IDS } from "../policy/reserved-ids.ts";
 
@@ -45,7 +45,7 @@ export type Web = Pick<NameWall, "httpPort" | "socksPort"> & { siteProxy: readon
 export async function startResolver(web: Web | undefined): Promise<Started> {
   const keeper = startKeeper();
   // The kernel takes whoever makes a socket for its owner, and lets only the proxy's answer in the resolver's name.
-  const sockets = await actAs(PROXY_IDS, async () => [...(await bindResolver()), ...(web === undefined ? [] : await bindWeb(web))]);
+  const sockets = await actAs(PROXY_IDS, () => bindListeners(web));
   try {
     startProxy(sockets, web);
   } finally {

@@ -1,3 +1,4 @@
+import { TRANSPARENT_PORTS } from "./box-spec.ts";
 import { collectComplaints, type Complaint, ConfigError } from "./errors.ts";
 import type { ParsedConfig } from "./config-file.ts";
 import { renderHost } from "./host-name.ts";
@@ -40,7 +41,7 @@ function readBoxPort(text: string, { placeOf }: ParsedConfig, key: string): numb
   if (!listener.ok) throw new ConfigError({ ...listener.complaint, place });
   const { host, port } = listener.value;
   if (!isLoopback(host)) throw new ConfigError({ what: `${key} names ${renderHost(host)}`, expected: "127.0.0.1: in a box the proxy listens for its agent only", fix: `write ${key} = "http://127.0.0.1:${port}"`, place });
-  if ([53, 80, 443].includes(port)) throw new ConfigError({ what: `${key} takes port ${port}, which a box needs itself`, expected: "another port", place });
+  if ([53, 80, 443, ...Object.values(TRANSPARENT_PORTS)].includes(port)) throw new ConfigError({ what: `${key} takes port ${port}, which a box needs itself`, expected: "another port", place });
   return port;
 }
 

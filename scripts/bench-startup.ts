@@ -10,6 +10,7 @@ import type { Mount } from "../cli/mount.ts";
 import { planKeeperMounts } from "../cli/session/plan-containers.ts";
 import { BOX_SPEC_PATH, type BoxSpec } from "../policy/box-spec.ts";
 import { emptyDocument } from "../policy/policy-document.ts";
+import { PROXY_SECRETS_FILE } from "../policy/proxy-secrets.ts";
 import { UsageError } from "../policy/errors.ts";
 import { type DockerLab, startDockerLab } from "../test/lab/docker.ts";
 import { syntheticName } from "../test/lab/zone.ts";
@@ -85,6 +86,7 @@ function makeBoxArgv({ lab, directory, image, size, firewall }: BoxInput & { fir
   writeFileSync(join(own, "box/resolv.conf"), "nameserver 127.0.0.1\n", { mode: 0o644 });
   mkdirSync(join(own, "log"), { recursive: true });
   chmodSync(join(own, "log"), 0o777);
+  writeFileSync(join(own, "log", PROXY_SECRETS_FILE), JSON.stringify({ version: 1, authority: null, upstream: null }));
   const walls: Mount[] = [{ kind: "bind", source: join(own, "box/resolv.conf"), target: "/etc/resolv.conf", readOnly: true }, ...planKeeperMounts(join(own, "log"))];
   const mounts: Mount[] = [
     { kind: "bind", source: join(own, "box"), target: dirname(BOX_SPEC_PATH), readOnly: true },

@@ -65,6 +65,15 @@ describe("policy allow and deny while a box runs", () => {
     expect(readFileSync(path.join(directory, "box/policy.json"), "utf8")).toContain("one.example.com:8443");
   });
 
+  test("a box keeps who decides in it, whatever is configured now", async () => {
+    const directory = await openSession("20261121-040000-aaaaaa");
+    writeFileSync(path.join(directory, "box/policy.json"), JSON.stringify({ mode: "allowlist", enforcement: "address" }));
+    configure('[network]\nenforcement = "name"\n', "home");
+    expect((await engine.run(["policy", "allow", "one.example.com"])).code).toBe(0);
+    expect(await readRequests()).toMatchObject([{ document: { enforcement: "address" } }]);
+    expect(JSON.parse(readFileSync(path.join(directory, "box/policy.json"), "utf8"))).toMatchObject({ enforcement: "address" });
+  });
+
   test("several changes add up, and the later word on a host counts", async () => {
     await openSession("20261121-040000-aaaaaa");
     for (const words of [["allow", "one.example.com"], ["allow", "two.example.com"], ["deny", "one.example.com"]]) expect((await engine.run(["policy", ...words])).code).toBe(0);

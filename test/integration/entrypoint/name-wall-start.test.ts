@@ -2,9 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PolicyDocument } from "../../../policy/policy-document.ts";
 import { PROXY_IDS } from "../../../policy/reserved-ids.ts";
-import { makeAuthority } from "../../../proxy/interception/authority.ts";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { holdBox } from "./held-box.ts";
 import { ADDRESS_WALL, NAME_WALL, runBox } from "./netns-box.ts";
@@ -123,45 +121,6 @@ describe("a start with the name wall", () => {
       expect((await box.exec([PYTHON, "-c", CONTINUE, address, String(port + 10)])).stdout).toBe("proxy--tls\n");
     });
     await lab.execInLab(["iptables", "-D", "INPUT", ...counted]);
-  });
-});
-
-describe("a proxy that does not refuse what it should (a stand-in)", () => {
-  it.each([
-    ["mute", "was neither refused nor let through in time"],
-    ["resets", "met ECONNRESET"],
-  ] as const)("and is %s keeps the box from starting", async (standIn, said) => {
-    await using lab = await startNamespaceLab();
-    const run = await runBox(lab, { ...NAME, standIn, command: ["echo", "agent"] });
-    expect(run).toMatchObject({ code: 70, stdout: "" });
-    expect(run.events.at(-1)).toMatchObject({ event: "failed", step: "validation", text: expect.stringContaining(`the name agentbox-probe.example.com, told to 198.51.100.1 port 443, ${said}`) });
-  });
-
-  it("is no reason to worry in report mode, which lets every name through", async () => {
-    await using lab = await startNamespaceLab();
-    expect(await runBox(lab, { ...NAME, spec: { policy: { ...NAME_WALL, report: true } }, standIn: "mute" })).toMatchObject({ code: 0 });
-  });
-});
-
-describe("a start whose TLS is opened", () => {
-  const intercepted = (passthrough: readonly string[]): PolicyDocument => ({ ...NAME_WALL, nameWall: { ...NAME_WALL.nameWall, intercept: true, passthrough: passthrough.map((text) => ({ text })) } });
-  const issuer = ["sh", "-c", "curl -sSv --cacert /run/agentbox/ca-bundle.crt -o /dev/null https://github.com/ 2>&1 | grep issuer"];
-
-  it.each([
-    ["its own authority", [], /AgentBox interception authority/],
-    ["the service's own, where it is passed through", ["github.com"], /AgentBox lab CA/],
-  ])("reaches its critical services by certificates of %s", async (_case, passthrough, said) => {
-    await using lab = await startNamespaceLab();
-    const run = await runBox(lab, { allowed: ["github.com"], critical: ["github.com"], authority: await makeAuthority(), spec: { policy: intercepted(passthrough) }, command: issuer });
-    expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(said) });
-  });
-
-  it("is refused where the service behind the proxy does not answer, although the proxy does", async () => {
-    await using lab = await startNamespaceLab();
-    await lab.control.setHosts({ "140.82.112.3": { tcp: "reset" }, "2606:50c0:8000::3": { tcp: "reset" } });
-    const run = await runBox(lab, { allowed: ["github.com"], critical: ["github.com"], authority: await makeAuthority(), spec: { policy: intercepted([]) }, command: ["echo", "agent"] });
-    expect(run).toMatchObject({ code: 69, stdout: "" });
-    expect(run.events.at(-1)).toMatchObject({ event: "failed", step: "validation", text: expect.stringMatching(/^github\.com:443 does not answer: (?!no answer within)/) });
   });
 });
 

@@ -42,6 +42,7 @@ passthrough = ["pinned.example.com"]
   test.each([
     ["a listener that is not on lo", "proxy_url = 'http://0.0.0.0:3128'", "c.toml:2:13: proxy_url names 0.0.0.0"],
     ["a port that the box needs itself", "proxy_url = 'http://127.0.0.1:443'", "proxy_url takes port 443"],
+    ["a port to which the web is led", "socks_url = 'socks5h://127.0.0.1:64443'", "socks_url takes port 64443"],
     ["one port for both", "proxy_url = 'http://127.0.0.1:8081'", "proxy_url and socks_url name the same port 8081"],
   ])("refuses %s", (_row, line, said) => {
     expect(() => wallOf(`[network_proxy]\n${line}\n`)).toThrow(said);
