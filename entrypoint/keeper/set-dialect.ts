@@ -43,8 +43,8 @@ function complainOfNft(line: string, before: string): string | undefined {
 }
 
 function judgeNftError(error: string, command: string): string | undefined {
-  // Its life was over a moment before it could be taken out.
-  if (error === NFT_ABSENT && command.startsWith("delete element ")) return undefined;
+  // Its life was over a moment before it could be taken out. Where others were to go with it, they are still there.
+  if (error === NFT_ABSENT && /^delete element [^,;]+$/.test(command)) return undefined;
   if (error === NFT_FULL) return `the set is full: ${command.split(" ").slice(0, 5).join(" ")}`;
   return error;
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { runBox } from "./netns-box.ts";
@@ -14,6 +15,28 @@ case "$text" in *"-m set "*) echo "Couldn't load match \\\`set'" >&2; exit 2 ;; 
 printf '%s\\n' "$text" | /run/sbin.real/iptables-restore "$@"
 `,
 };
+
+const KERNEL_SETS = join(import.meta.dirname, "../../../entrypoint/keeper/kernel-sets.ts");
+
+/** Fills the learned set to the brim and does what the keeper does then. */
+const FULL_SET = `
+const { openKernelSets } = await import(process.argv[1]);
+const sets = openKernelSets("nft", () => undefined);
+const change = (op, range, lifeS) => ({ op, set: "learned", range, port: 443, ...(op === "add" ? { lifeS } : {}) });
+const add = (...ranges) => ranges.map((range) => change("add", range, 900));
+await sets.change(add("96.0.0.1", "96.0.0.2", "96.0.0.3"));
+let full = [];
+for (let n = 0, size = 100; size >= 1; n += size) {
+  const { errors } = await sets.addAll(add(...Array.from({ length: size }, (_, index) => "97.0." + (n + index >> 8) + "." + (n + index & 255))));
+  if (errors.length > 0) [full, size] = [errors, size === 100 ? 1 : 0];
+}
+const absent = await sets.change([change("delete", "98.0.0.1")]);
+const renewed = await sets.change([change("add", "96.0.0.3", 1800)]);
+const both = await sets.change([change("delete", "98.0.0.1"), change("delete", "96.0.0.1"), change("delete", "96.0.0.2")]);
+const room = await sets.addAll(add("98.0.0.2"));
+console.log(JSON.stringify({ full: full[0], absent, renewed, both, room }));
+process.exit();
+`;
 
 const ALLOWED = ["github.com", "chain.lab-names.example", "10.9.8.7:5432", "140.82.112.0/24"];
 const TARGETS = {
@@ -58,6 +81,19 @@ describe.each([
     expect(parseOutcomes(run.stdout).map(({ outcome }) => outcome)).toEqual(["connected", "ECONNREFUSED"]);
     expect((await lab.exec(["nft", "list", "tables"])).stdout).toContain("table inet someone");
   });
+});
+
+it("takes elements out of a full set, those that are gone already too, renews those that are there, and says that there is no room for others", async () => {
+  await using lab = await startNamespaceLab();
+  await runBox(lab, { allowed: ALLOWED, critical: ["github.com"], replace: NO_IPSET });
+  const most = Array.from({ length: 64_000 }, (_, index) => `95.0.${index >> 8}.${index & 255} . tcp . 443 timeout 1h`);
+  await lab.exec(["nft", "-f", "-"], { input: `add element inet agentbox agentbox-learned-4 { ${most.join(", ")} }\n` });
+  const { stdout, stderr } = await lab.exec([process.execPath, "--input-type=module", "-e", FULL_SET, KERNEL_SETS], { timeoutMs: 50_000 });
+  expect(stderr).toBe("");
+  expect(JSON.parse(stdout)).toEqual({ full: "the set is full: add element inet agentbox agentbox-learned-4", absent: [], renewed: [], both: [], room: { errors: [], taken: 1 } });
+  const elements = (await lab.exec(["nft", "list", "set", "inet", "agentbox", "agentbox-learned-4"])).stdout;
+  expect(elements).toMatch(/96\.0\.0\.3 \. tcp \. 443 timeout 30m/);
+  expect(elements).not.toMatch(/96\.0\.0\.[12] /);
 });
 
 it("needs no IPv6 tables where IPv6 is off, and refuses to start where it is on", async () => {

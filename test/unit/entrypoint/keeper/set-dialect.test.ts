@@ -9,6 +9,8 @@ const ABSENT = "Error: Could not process rule: No such file or directory";
 describe("what nft answers", () => {
   const rows: [string, string[], string[]][] = [
     ["says nothing of an element that was to go and is gone", [ABSENT, `delete ${ELEMENT}`, POINTER], []],
+    ["complains of one that is gone where others were to go with it", [ABSENT, `delete ${ELEMENT.replace(" }", ", 192.0.2.2 . tcp . 443 }")}`, POINTER], [ABSENT]],
+    ["complains of one that is gone where it was to come back", [ABSENT, `delete ${ELEMENT}; add ${ELEMENT}`, POINTER], [ABSENT]],
     ["complains of a set that is missing", [ABSENT, `add ${ELEMENT}`, POINTER], [ABSENT]],
     ["complains of a set that is missing, also where something was to go", ["Error: No such file or directory; did you mean set ‘s’ in table inet ‘agentbox’?", `delete ${ELEMENT}`, POINTER], ["Error: No such file or directory; did you mean set ‘s’ in table inet ‘agentbox’?"]],
     ["complains of a set without room", ["Error: Could not process rule: Too many open files in system", `add ${ELEMENT}`, POINTER], ["the set is full: add element inet agentbox agentbox-learned-4"]],
