@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
 import { constants } from "node:http2";
 import { Duplex } from "node:stream";
 import { NOT_IN_TRAILERS, readList } from "../http/field-name.ts";
@@ -52,7 +52,7 @@ export function askHttp1(agent: Agent, ask: UpstreamAsk, tries = MAX_IDLE): Canc
     if (isStale) cancel = askHttp1(agent, ask, tries - 1);
     else if (!answered) ask.onBroken({ why: error instanceof NotOpened ? error.message : "its server ended the connection before its response was whole", code: constants.NGHTTP2_INTERNAL_ERROR });
   });
-  if (hasBody) pipeBody(ask, sent, () => sent.addTrailers(pairs(dropHopFields(ask.trailers(), NOT_IN_TRAILERS))));
+  if (hasBody) pipeBody(ask, sent, () => addTrailers(sent, ask.trailers()));
   else sent.end();
   return (code) => cancel(code);
 }
@@ -76,6 +76,15 @@ function renderFields({ authority, head, hasBody }: UpstreamAsk): string[] {
   if (hasBody) fields.push("transfer-encoding", "chunked");
   else if (!BODILESS.has(head.method)) fields.push("content-length", "0");
   return fields;
+}
+
+/** Those that cannot be sent break the request off: its reader must not take it for whole. */
+function addTrailers(sent: ClientRequest, fields: Fields): void {
+  try {
+    sent.addTrailers(pairs(dropHopFields(fields, NOT_IN_TRAILERS)));
+  } catch {
+    sent.destroy();
+  }
 }
 
 function pairs(fields: Fields): [string, string][] {

@@ -1,14 +1,12 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { renderJsonDenial } from "../../policy/denial.ts";
-import { renderHostPort } from "../../policy/proxy-words.ts";
 import type { Flow, FlowInput } from "../access/flows.ts";
 import { type Asked, judgeUnreadable } from "../access/judgement.ts";
-import { type Answer, makeAnswer } from "../http/answer.ts";
+import { type Answer, describeFailure, describeOutcome, makeAnswer } from "../http/answer.ts";
 import { renderAuthority } from "../http/head-writer.ts";
 import type { Passage, WebContext } from "../web-context.ts";
 import { countBytes, type Fields, findField, type Http2Head, readHttp2Head } from "./http2-head.ts";
 import type { Http2Upstreams, Opened } from "./http2-upstreams.ts";
-import { type Broken, type Cancel, joinTrailers, type UpstreamAnswer } from "./upstream-ask.ts";
+import { type Broken, type Cancel, joinTrailers, sendTrailers, stopUpload, type UpstreamAnswer } from "./upstream-ask.ts";
 
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 /** What the log says in place of a host. */
@@ -61,10 +59,10 @@ export class Http2Exchange {
     for (;;) {
       const { epoch } = access.policy;
       const outcome = await access.admit(asked);
-      if (!outcome.ok) return this.answer(outcome.denial === undefined ? makeAnswer(outcome.status, `AgentBox let ${name} through, but ${outcome.why}`) : renderJsonDenial(outcome.denial));
+      if (!outcome.ok) return this.answer(describeOutcome(asked, outcome));
       const opened = this.isGone ? undefined : await upstreams.open(outcome, epoch);
       if (opened === undefined || this.isGone) return undefined;
-      if (!opened.ok) return this.answer(makeAnswer(opened.status, `AgentBox let ${renderHostPort(outcome)} through, but ${opened.why}`));
+      if (!opened.ok) return this.answer(describeFailure(outcome, opened));
       // A policy that came into force meanwhile judges it anew.
       if (access.policy.epoch === epoch) return this.send(opened, { asked, admitted: outcome, head });
     }
@@ -93,7 +91,11 @@ export class Http2Exchange {
 
   private passInterim(status: number, fields: Fields): void {
     if (this.isGone || this.stream.headersSent || status === constants.HTTP_STATUS_SWITCHING_PROTOCOLS) return;
-    this.stream.additionalHeaders({ ":status": status, ...joinTrailers(fields) });
+    try {
+      this.stream.additionalHeaders({ ":status": status, ...joinTrailers(fields) });
+    } catch {
+      // What cannot be sent is left out: the answer still comes.
+    }
   }
 
   private pass({ status, fields, body, isEmpty, isWhole, trailers }: UpstreamAnswer): void {
@@ -112,7 +114,7 @@ export class Http2Exchange {
       this.break({ why: "its server sent a response that is malformed", code: NGHTTP2_INTERNAL_ERROR });
       return;
     }
-    stream.once("wantTrailers", () => stream.sendTrailers(joinTrailers(trailers())));
+    stream.once("wantTrailers", () => sendTrailers(stream, trailers()));
     const length = findField(fields, "content-length");
     body.on("data", (bytes: Buffer) => (this.bodies.down += bytes.length));
     if (endStream) return void body.resume();
@@ -128,7 +130,7 @@ export class Http2Exchange {
     if (this.isGone) return;
     this.cancel?.(NGHTTP2_CANCEL);
     if (this.stream.headersSent || (code !== NGHTTP2_NO_ERROR && code !== NGHTTP2_INTERNAL_ERROR)) this.stream.close(code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code);
-    else this.answer(makeAnswer(502, `AgentBox let ${renderHostPort(this.leg.passage.admitted)} through, but ${why}`));
+    else this.answer(describeFailure(this.leg.passage.admitted, { status: 502, why }));
   }
 
   /** Answers in the proxy's own name; a body that still comes is not wanted (RFC 9113 section 8.1). */
@@ -136,7 +138,7 @@ export class Http2Exchange {
     const { stream } = this;
     if (this.isGone || stream.headersSent) return;
     stream.respond([":status", String(status), "content-type", type, "content-length", String(Buffer.byteLength(body)), ...(error === undefined ? [] : ["x-proxy-error", error])]);
-    stream.once("finish", () => this.hasBody && !stream.closed && stream.close(NGHTTP2_NO_ERROR));
+    if (this.hasBody) stopUpload(stream);
     if (this.isHead) stream.end();
     else stream.end(body);
   }

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { dropHopFields, type Fields } from "./http2-head.ts";
-import { type Cancel, joinTrailers, pipeBody, type UpstreamAsk } from "./upstream-ask.ts";
+import { type Cancel, pipeBody, sendTrailers, type UpstreamAsk } from "./upstream-ask.ts";
 
 /** Room for a body that is on its way from a server far off: of one stream, and of all together. */
 const STREAM_WINDOW = 512 * 1024;
@@ -39,7 +39,7 @@ export function askHttp2(session: ClientHttp2Session, ask: UpstreamAsk): Cancel 
     // Node ends the stream in the same way when the connection breaks off, but with a code.
     ask.onAnswer({ status: headers[":status"] ?? 0, fields: dropHopFields(fields), body: stream, isEmpty, isWhole: () => stream.rstCode === constants.NGHTTP2_NO_ERROR, trailers: () => trailers });
   });
-  stream.once("wantTrailers", () => stream.sendTrailers(joinTrailers(ask.trailers())));
+  stream.once("wantTrailers", () => sendTrailers(stream, ask.trailers()));
   stream.once("close", () => {
     if (answered && stream.readableEnded) return;
     // With its connection a stream gets a code of Node's own, which the server did not say.

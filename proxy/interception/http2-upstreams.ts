@@ -6,7 +6,7 @@ import type { Cancel, UpstreamAsk } from "./upstream-ask.ts";
 import type { UpstreamWay } from "./upstream-way.ts";
 
 /** A way on which requests can be sent, side by side. */
-export type Opened = { ok: true; epoch: number; isUsable: () => boolean; send: (ask: UpstreamAsk) => Cancel; /** Uses it for nothing new. */ retire: () => void; close: () => void };
+export type Opened = { ok: true; epoch: number; isUsable: () => boolean; /** Nothing is open on it any more. */ isDone: () => boolean; send: (ask: UpstreamAsk) => Cancel; /** Uses it for nothing new. */ retire: () => void; close: () => void };
 
 /** The connections that serve one client of HTTP/2: by HTTP/2 all of its requests share one, where the server speaks that. */
 export class Http2Upstreams {
@@ -47,6 +47,8 @@ export class Http2Upstreams {
     if (!encrypted.ok) return { ok: false, status: encrypted.status, why: encrypted.why };
     const opened = encrypted.protocol === "h2" ? openHttp2(encrypted.tls, admitted, epoch) : openHttp1(encrypted, this.way, admitted, epoch);
     if (this.isOver) opened.close();
+    // Of those before only what is still under way is of interest.
+    for (const other of this.all) if (other.isDone()) this.all.delete(other);
     this.all.add(opened);
     this.current = opened;
     return opened;
@@ -61,6 +63,7 @@ function openHttp2(tls: Verified["tls"], { host, port }: Admitted, epoch: number
     ok: true,
     epoch,
     isUsable: () => !session.closed && !session.destroyed,
+    isDone: () => session.destroyed,
     send: (ask) => askHttp2(session, ask),
     // What is under way may end.
     retire: () => session.close(),
@@ -79,8 +82,11 @@ function openHttp1(verified: Verified, way: UpstreamWay, admitted: Admitted, epo
     ok: true,
     epoch,
     isUsable: () => true,
+    isDone: () => Object.keys(agent.sockets).length === 0 && Object.keys(agent.freeSockets).length === 0,
     send: (ask) => askHttp1(agent, ask),
     retire: () => {
+      first?.tls.destroy();
+      first = undefined;
       for (const idle of Object.values(agent.freeSockets)) for (const socket of idle ?? []) socket.destroy();
     },
     close: () => {

@@ -1,7 +1,10 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2Stream, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { NOT_IN_TRAILERS } from "../http/field-name.ts";
 import { dropHopFields, type Fields, type Http2Head } from "./http2-head.ts";
+
+/** What a client may take to read an answer that came ahead of the end of its request. */
+const ANSWER_READ_MS = 1000;
 
 /** A final response. `body` is to be read to its end, after which it is known whether that `isWhole`, and the `trailers`. */
 export type UpstreamAnswer = { status: number; fields: Fields; body: Readable; isEmpty: boolean; isWhole: () => boolean; trailers: () => Fields };
@@ -31,10 +34,34 @@ export type Cancel = (code: number) => void;
 export function pipeBody({ client }: UpstreamAsk, sink: Writable, beforeEnd: () => void = () => undefined): void {
   client.pipe(sink, { end: false });
   client.once("end", () => {
-    if (client.aborted || client.rstCode !== constants.NGHTTP2_NO_ERROR) return;
+    if (client.aborted || client.rstCode !== constants.NGHTTP2_NO_ERROR || sink.destroyed) return;
     beforeEnd();
     sink.end();
   });
+  sink.once("close", () => {
+    client.unpipe(sink);
+    if (!client.readableEnded) stopUpload(client);
+  });
+}
+
+/**
+ * Tells a client that has its answer that nobody wants the rest of what it sends (RFC 9113 section 8.1). Some
+ * forget an answer when they hear that, so they are given a moment to read it; nothing more is read meanwhile.
+ */
+export function stopUpload(client: ServerHttp2Stream): void {
+  if (!client.writableFinished) return void client.once("finish", () => stopUpload(client));
+  const timer = setTimeout(() => client.close(constants.NGHTTP2_NO_ERROR), ANSWER_READ_MS);
+  client.once("close", () => clearTimeout(timer));
+}
+
+/** Sends trailers, which may not be ones that can be sent, on a stream that may be gone. */
+export function sendTrailers(stream: Http2Stream, fields: Fields): void {
+  try {
+    stream.sendTrailers(joinTrailers(fields));
+  } catch {
+    // Their reader must not take the message for whole.
+    if (!stream.destroyed) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
 }
 
 /** Trailers as Node wants them for HTTP/2, without fields that a reader would take for a part of the head. */

@@ -164,6 +164,18 @@ describe("a server that speaks HTTP/1.1 only", () => {
     await expect.poll(() => ends).toEqual(["aborted"]);
   });
 
+  test("answers ahead of the end of an upload and hangs up: the client hears the answer, and may stop then", async () => {
+    await using opened = await open((_request, response) => {
+      response.writeHead(413, { connection: "close" }).end("too large", () => response.socket?.destroySoon());
+    });
+    const stream = opened.session.request({ ":method": "PUT" }, { endStream: false });
+    stream.on("error", () => undefined);
+    stream.write("begun");
+    expect((await awaitAnswer(stream)).status).toBe(413);
+    expect(await text(stream)).toBe("too large");
+    expect(await awaitClose(stream)).toBe(constants.NGHTTP2_NO_ERROR);
+  });
+
   test.each([
     { what: "told of its length", head: "content-length: 100\r\n" },
     { what: "chunked", head: "transfer-encoding: chunked\r\n" },

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { constants, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
+import { type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ask, awaitAnswer, awaitClose } from "./http2-client.ts";
@@ -179,80 +179,5 @@ describe("requests by HTTP/2", () => {
     stream.on("data", (bytes: Buffer) => (length += bytes.length));
     await awaitClose(stream);
     expect(length).toBe(64 * MIB);
-  });
-
-  test("a client that gives up a request ends it at the server, and no other", async () => {
-    const codes: number[] = [];
-    await using opened = await open(onStream((stream) => {
-      stream.once("close", () => codes.push(stream.rstCode));
-      stream.respond({ ":status": 200 });
-      stream.write("begun");
-    }));
-    const [kept, given] = [opened.session.request({ ":path": "/kept" }), opened.session.request({ ":path": "/given" })];
-    await Promise.all([awaitAnswer(kept), awaitAnswer(given)]);
-    given.close(constants.NGHTTP2_CANCEL);
-    await expect.poll(() => codes).toEqual([constants.NGHTTP2_CANCEL]);
-    expect(kept.closed).toBe(false);
-    await expect.poll(() => opened.rig.context.flows.size).toBe(2);
-  });
-
-  test.each([constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_ENHANCE_YOUR_CALM, constants.NGHTTP2_HTTP_1_1_REQUIRED])("a server's reset with code %i reaches the client as it is", async (code) => {
-    await using opened = await open(onStream((stream) => stream.close(code)));
-    const stream = opened.session.request({ ":path": "/" });
-    expect(await awaitClose(stream)).toBe(code);
-  });
-
-  test("a response that breaks off is no whole one for the client", async () => {
-    await using opened = await open(onStream((stream) => {
-      stream.respond({ ":status": 200 });
-      stream.write("half");
-      setTimeout(() => stream.session?.destroy(), 50);
-    }));
-    const stream = opened.session.request({ ":path": "/" });
-    await awaitAnswer(stream);
-    stream.resume();
-    expect(await awaitClose(stream)).not.toBe(constants.NGHTTP2_NO_ERROR);
-    // The client's own connection goes on.
-    expect(opened.session.destroyed).toBe(false);
-  });
-
-  test("a server that leaves before it answers is a 502 with a sentence, and the next request finds a new connection", async () => {
-    let requests = 0;
-    await using opened = await open(onStream((stream) => {
-      requests += 1;
-      if (requests === 1) stream.session?.destroy();
-      else stream.respond({ ":status": 200 }, { endStream: true });
-    }));
-    const told = await ask(opened.session, { ":path": "/" });
-    expect(told).toMatchObject({ status: 502, body: expect.stringMatching(/^AgentBox let a\.example:\d+ through, but its server ended the connection before its response was whole\n$/) });
-    expect((await ask(opened.session, { ":path": "/" })).status).toBe(200);
-    expect(opened.origin.connections()).toBe(2);
-  });
-
-  test("a server that says goodbye ends what it has begun, and serves the next on a new connection", async () => {
-    await using opened = await open(onStream((stream) => {
-      stream.session?.goaway();
-      stream.respond({ ":status": 200 });
-      setTimeout(() => stream.end("whole"), 50);
-    }));
-    expect((await ask(opened.session, { ":path": "/" })).body).toBe("whole");
-    expect((await ask(opened.session, { ":path": "/" })).body).toBe("whole");
-    expect(opened.origin.connections()).toBe(2);
-  });
-
-  test("a client that leaves takes its connection to the server with it", async () => {
-    let open_ = 0;
-    await using opened = await open((server) => {
-      server.on("session", (session) => {
-        open_ += 1;
-        session.once("close", () => (open_ -= 1));
-      });
-      server.on("stream", (stream) => stream.respond({ ":status": 200 }, { endStream: true }));
-    });
-    await ask(opened.session, { ":path": "/" });
-    expect(open_).toBe(1);
-    opened.session.destroy();
-    await expect.poll(() => open_).toBe(0);
-    await expect.poll(() => opened.rig.context.flows.size).toBe(0);
   });
 });
