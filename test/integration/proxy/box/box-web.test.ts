@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect, createServer as createTcpServer, type Socket } from "node:net";
+import { createServer as createTcpServer } from "node:net";
 import { callbackify } from "node:util";
 import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,6 +12,7 @@ import { makeAuthority } from "../../../../proxy/interception/authority.ts";
 import { createAuthority, createIssuer } from "../../../lab/certificates.ts";
 import { FakeUpstream, type Script } from "../fake-upstream.ts";
 import { findFreePort } from "../standalone/free-port.ts";
+import { openTunnel, readAll, untilClosed } from "../standalone/tunnel-client.ts";
 import { allowing, type BoxWebProcess, startBoxWeb } from "./box-web-process.ts";
 
 /** Where the servers of these tests are, and the resolver of the site. */
@@ -157,13 +158,12 @@ describe("the web of a box", () => {
 describe("a new policy", () => {
   test("cuts the tunnel that it does not let through, leaves the other, and both are in the log", async () => {
     await using box = await open([`a.example:${originPort}`, `b.example:${originPort}`]);
-    const tunnels = await Promise.all(["a.example", "b.example"].map((name) => openTunnel(box.ports.http, `${name}:${originPort}`)));
-    const ended = untilClosed(tunnels[1]);
+    const [left, ending] = await Promise.all([openTunnel(box.ports.http, `a.example:${originPort}`), openTunnel(box.ports.http, `b.example:${originPort}`)]);
+    const ended = untilClosed(ending);
     const report = await box.keeper.replace({ document: allowing([`a.example:${originPort}`], { blocks: [{ label: "test", words: [{ text: "b.example" }] }] }) });
     expect(report.ok).toBe(true);
     await ended;
-    const [left] = tunnels;
-    left?.write(`GET / HTTP/1.1\r\nHost: a.example:${originPort}\r\nConnection: close\r\n\r\n`);
+    left.write(`GET / HTTP/1.1\r\nHost: a.example:${originPort}\r\nConnection: close\r\n\r\n`);
     expect(await readAll(left)).toMatch(/^HTTP\/1\.1 200 /);
     expect(await curl(...through(box).http, `http://b.example:${originPort}/`)).toMatch(/^403 .*"reason":"denied"/);
     // What connections carried is summed for ten seconds.
@@ -235,25 +235,3 @@ describe("behind the site's proxy", () => {
     expect(JSON.stringify(box.readLog())).not.toContain("hunter2");
   });
 });
-
-/** A tunnel that was granted. */
-async function openTunnel(port: number, target: string): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
-  socket.on("error", () => undefined);
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
-  const [answer] = await once(socket, "data");
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
-  return socket;
-}
-
-async function readAll(socket: Socket | undefined): Promise<string> {
-  let text = "";
-  socket?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-  await untilClosed(socket);
-  return text;
-}
-
-/** However it ends, by a reset as well. */
-async function untilClosed(socket: Socket | undefined): Promise<void> {
-  await new Promise((resolve) => socket?.once("close", resolve));
-}

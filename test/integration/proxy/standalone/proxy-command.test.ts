@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "./free-port.ts";
 import { curl, ProxyHome } from "./proxy-process.ts";
+import { openTunnel } from "./tunnel-client.ts";
 
 let origin: Server;
 let port = 0;
@@ -148,12 +149,3 @@ describe("agentbox proxy", () => {
     expect(await home.run(["proxy", ...argv])).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(said) });
   });
 });
-
-async function openTunnel(through: number, target: string): Promise<Socket> {
-  const socket = connect(through, "127.0.0.1");
-  socket.on("error", () => undefined);
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
-  const [answer] = await once(socket, "data");
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
-  return socket;
-}

@@ -2,7 +2,6 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -10,6 +9,7 @@ import { reloadAnswerSchema } from "../../../../policy/admin-answers.ts";
 import type { DecisionRecord } from "../../../../policy/decision-record.ts";
 import { findFreePort } from "./free-port.ts";
 import { curl, ProxyHome } from "./proxy-process.ts";
+import { openTunnel, readAll, untilClosed } from "./tunnel-client.ts";
 
 const SLOW = { timeout: 30_000 };
 
@@ -194,80 +194,3 @@ describe("the log", () => {
     }
   });
 });
-
-describe("the file of a project", () => {
-  test("has to be agreed to before the proxy starts by it, and again when it widens; the user's own denials hold", async () => {
-    using home = await ProxyHome.make();
-    const file = join(home.project, ".agentbox/config.toml");
-    mkdirSync(join(home.project, ".agentbox"));
-    mkdirSync(join(home.home, ".agentbox"));
-    writeFileSync(join(home.home, ".agentbox/config.toml"), `[network_proxy.policy]\ndenied_domains = ["${OTHER}"]\n`);
-    home.write({ allowed: [place, `${OTHER}:${port}`] }, file);
-    const inProject = { cwd: home.project };
-    expect(await home.run(["proxy"], inProject)).toMatchObject({ code: 78, stdout: "", stderr: expect.stringMatching(/you did not agree to this file yet.*agentbox policy trust/) });
-    expect((await home.run(["policy", "trust"], inProject)).code).toBe(0);
-    await using _proxy = await home.start([], inProject);
-    expect(await curl(...http(home), `http://${place}/`)).toBe("200 origin GET /");
-    expect(await curl(...http(home), `http://${OTHER}:${port}/`)).toMatch(/^403 .*"reason":"denied"/);
-    home.write({ allowed: [place, `${OTHER}:${port}`, "widened.invalid"] }, file);
-    const refused = await home.run(["proxy", "ctl", "reload"], inProject);
-    expect(refused).toMatchObject({ code: 78, stderr: expect.stringMatching(/you did not agree to this file yet.*widened\.invalid/) });
-    expect((await home.run(["proxy", "ctl", "health"], inProject)).stdout).toMatch(/^degraded: /);
-    expect(await curl(...http(home), "http://widened.invalid:443/")).toMatch(/^403 .*"reason":"not_allowed"/);
-    // A host that the owner allows through the proxy's own command is agreed to with that.
-    home.write({ allowed: [place, `${OTHER}:${port}`] }, file);
-    expect((await home.run(["proxy", "ctl", "allow", "mine.invalid"], inProject)).stdout).toBe("+ allow mine.invalid\n");
-    expect(await curl(...http(home), "http://mine.invalid:443/")).toMatch(/^502 /);
-  });
-});
-
-describe("a site's proxy", () => {
-  test("is what everything leaves through, with the login of the user's own file where a project's names the proxy alone", async () => {
-    using home = await ProxyHome.make();
-    const heads: string[] = [];
-    const sitePort = await findFreePort();
-    const site = createTcpServer((socket) => socket.once("data", (bytes) => {
-      heads.push(bytes.toString("latin1"));
-      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsite\n");
-    })).listen(sitePort, "127.0.0.1");
-    await once(site, "listening");
-    try {
-      mkdirSync(join(home.project, ".agentbox"));
-      mkdirSync(join(home.home, ".agentbox"));
-      writeFileSync(join(home.home, ".agentbox/config.toml"), `[network_proxy]\nupstream_proxy = "http://me:hunter2@127.0.0.1:${sitePort}"\n`);
-      home.write({ allowed: ["http://outside.invalid"], more: `upstream_proxy = "http://127.0.0.1:${sitePort}"` }, join(home.project, ".agentbox/config.toml"));
-      const inProject = { cwd: home.project };
-      await home.run(["policy", "trust"], inProject);
-      await using _proxy = await home.start([], inProject);
-      expect(await curl(...http(home), "http://outside.invalid/x")).toBe("200 site");
-      expect(await curl(...http(home), "http://foreign.invalid/x")).toMatch(/^403 /);
-      expect(heads).toEqual([expect.stringMatching(/^GET http:\/\/outside\.invalid\/x HTTP\/1\.1\r\n/)]);
-      expect(heads[0]).toContain(`Proxy-Authorization: Basic ${Buffer.from("me:hunter2").toString("base64")}\r\n`);
-      const config = await home.run(["proxy", "ctl", "config", "--json"], inProject);
-      expect(config.stdout).toContain(`"upstream_proxy": "http://127.0.0.1:${sitePort}"`);
-      expect(config.stdout + JSON.stringify(home.readLog())).not.toContain("hunter2");
-    } finally {
-      site.close();
-    }
-  });
-});
-
-async function openTunnel(through: number, target: string): Promise<Socket> {
-  const socket = connect(through, "127.0.0.1");
-  socket.on("error", () => undefined);
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
-  const [answer] = await once(socket, "data");
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
-  return socket;
-}
-
-async function untilClosed(socket: Socket): Promise<void> {
-  await new Promise((resolve) => socket.once("close", resolve));
-}
-
-async function readAll(socket: Socket): Promise<string> {
-  let text = "";
-  socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-  await untilClosed(socket);
-  return text;
-}
