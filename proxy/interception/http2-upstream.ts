@@ -18,7 +18,8 @@ export function beginHttp2(tls: TLSSocket, authority: string): ClientHttp2Sessio
   const session = connect(`https://${authority}`, options);
   session.on("error", () => undefined);
   session.setTimeout(IDLE_MS, () => session.destroy());
-  session.once("connect", () => session.setLocalWindowSize(SESSION_WINDOW));
+  // Its client may be gone by then.
+  session.once("connect", () => session.destroyed || session.setLocalWindowSize(SESSION_WINDOW));
   return session;
 }
 
