@@ -4,7 +4,7 @@ import { findNearest } from "../policy/nearest.ts";
 import { type Parsed, parsed, quote } from "../policy/parsed.ts";
 
 /** What the running proxy is asked, or told. */
-export type CtlRequest =
+type CtlRequest =
   | { op: "health" | "config" | "patterns" | "reload" | "events" }
   | { op: "blocked"; after: number | undefined }
   | { op: "mode"; mode: "limited" | "full" }

@@ -12,7 +12,7 @@ type AskOptions = {
 };
 
 /** Sends one request to the keeper and returns its reply; throws NoKeeperError. */
-export async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL_SOCKET), limitMs }: AskOptions = {}): Promise<ControlReply> {
+async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL_SOCKET), limitMs }: AskOptions = {}): Promise<ControlReply> {
   const text = await exchangeLine(dial(), JSON.stringify(request), limitMs);
   const reply = controlReplySchema.safeParse(JSON.parse(text));
   if (!reply.success) throw new NoKeeperError(`the keeper answered something else than a reply: ${reply.error.message}`);

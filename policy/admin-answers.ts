@@ -36,8 +36,7 @@ export const patternsAnswerSchema = z.strictObject({ version: z.literal(1), allo
 /** `last` is the number of the newest line, to ask for what comes after it. */
 export const blockedAnswerSchema = z.strictObject({ version: z.literal(1), last: z.int().nullable(), blocked: z.array(decisionRecordSchema) });
 
-export const modeRequestSchema = z.strictObject({ mode: z.enum(["limited", "full"]) });
-export const modeAnswerSchema = modeRequestSchema;
+export const modeSchema = z.strictObject({ mode: z.enum(["limited", "full"]) });
 
 /** What a reload opened and closed, which other values it changed, how many connections it cut, and the keys that need a restart. */
 export const reloadAnswerSchema = z.strictObject({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()), cut: z.int(), restart_needed: z.array(z.string()) });

@@ -12,7 +12,7 @@ import { openTunnel } from "./tunnel/tunnel.ts";
 import type { WebContext } from "./web-context.ts";
 
 /** Where each protocol is listened for; `plain` and `tls` take what the kernel leads there from ports 80 and 443. */
-export type WebListeners = Readonly<Record<"http" | "socks" | "plain" | "tls", readonly ListenOn[]>>;
+type WebListeners = Readonly<Record<"http" | "socks" | "plain" | "tls", readonly ListenOn[]>>;
 
 export type WebParts = {
   access: Access;

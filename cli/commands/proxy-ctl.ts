@@ -1,4 +1,4 @@
-import { blockedAnswerSchema, configAnswerSchema, modeAnswerSchema, patternsAnswerSchema, reloadAnswerSchema, type ConfigAnswer } from "../../policy/admin-answers.ts";
+import { blockedAnswerSchema, configAnswerSchema, modeSchema, patternsAnswerSchema, reloadAnswerSchema, type ConfigAnswer } from "../../policy/admin-answers.ts";
 import { type AllowPlace, commandOf, renderAllowCommand } from "../../policy/allow-command.ts";
 import { decisionRecordSchema } from "../../policy/decision-record.ts";
 import { UsageError } from "../../policy/errors.ts";
@@ -102,7 +102,7 @@ function findRemedy({ host, port, reason, advice }: Refusal, place: AllowPlace):
 }
 
 async function setMode({ edge: { print }, client, json }: Call, wanted: "limited" | "full"): Promise<number> {
-  const answer = await client.read("POST", "/mode", modeAnswerSchema, JSON.stringify({ mode: wanted }));
+  const answer = await client.read("POST", "/mode", modeSchema, JSON.stringify({ mode: wanted }));
   await print(json ? `${JSON.stringify(answer)}\n` : `mode ${answer.mode} until the next reload\n`);
   return 0;
 }

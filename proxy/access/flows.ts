@@ -6,7 +6,7 @@ import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
 export type FlowInput = { asked: Asked; admitted: Admitted; /** Ends it at once. */ cut: () => void };
 
 /** What a flow carried; `bodies` are those of an intercepted request and its response. */
-export type Carried = { bytesUp: number; bytesDown: number; bodies?: { up: number; down: number } | undefined };
+type Carried = { bytesUp: number; bytesDown: number; bodies?: { up: number; down: number } | undefined };
 
 export type Flow = {
   /** Writes down what it carried, once. */

@@ -1,4 +1,4 @@
-import { type ConfigAnswer, modeRequestSchema, type PatternsAnswer, type ReloadAnswer } from "../../policy/admin-answers.ts";
+import { type ConfigAnswer, modeSchema, type PatternsAnswer, type ReloadAnswer } from "../../policy/admin-answers.ts";
 import type { Methods } from "../../policy/use.ts";
 import type { WrittenLine } from "../log/decision-log.ts";
 import type { Refused } from "./admin-guard.ts";
@@ -53,7 +53,7 @@ function answerBlocked({ query, subject }: Call): Result {
 }
 
 function answerMode({ body, subject }: Call): Result {
-  const request = modeRequestSchema.safeParse(parseJson(body));
+  const request = modeSchema.safeParse(parseJson(body));
   if (!request.success) return { status: 400, error: 'expected {"mode":"limited"} or {"mode":"full"}' };
   subject.setMode(request.data.mode);
   return { json: JSON.stringify({ mode: request.data.mode }) };

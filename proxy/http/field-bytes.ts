@@ -1,7 +1,7 @@
 /** Kinds of bytes in the head of a message, as bits of `KINDS`. */
 export const [TOKEN, VALUE, VISIBLE, HOST] = [1, 2, 4, 8] as const;
 
-export const [TAB, LF, CR, SPACE, HASH, ASTERISK, COMMA, SLASH, ZERO, NINE, COLON, SEMICOLON, QUESTION, BRACKET, BRACKET_END] = [0x09, 0x0a, 0x0d, 0x20, 0x23, 0x2a, 0x2c, 0x2f, 0x30, 0x39, 0x3a, 0x3b, 0x3f, 0x5b, 0x5d] as const;
+export const [TAB, LF, CR, SPACE, HASH, ASTERISK, SLASH, ZERO, NINE, COLON, SEMICOLON, QUESTION, BRACKET, BRACKET_END] = [0x09, 0x0a, 0x0d, 0x20, 0x23, 0x2a, 0x2f, 0x30, 0x39, 0x3a, 0x3b, 0x3f, 0x5b, 0x5d] as const;
 
 /** The bit that tells a small letter from a capital one. */
 const SMALL = 0x20;

@@ -67,7 +67,11 @@ export function sendTrailers(stream: Http2Stream, fields: Fields): void {
 /** Trailers as Node wants them for HTTP/2, without fields that a reader would take for a part of the head. */
 export function joinTrailers(fields: Fields): OutgoingHttpHeaders {
   const kept = dropHopFields(fields, NOT_IN_TRAILERS);
-  const joined: Record<string, string[]> = {};
-  for (let at = 0; at + 1 < kept.length; at += 2) (joined[kept[at] ?? ""] ??= []).push(kept[at + 1] ?? "");
-  return joined;
+  // Not an object: the field may be called `constructor` or `__proto__`.
+  const joined = new Map<string, string[]>();
+  for (let at = 0; at + 1 < kept.length; at += 2) {
+    const name = kept[at] ?? "";
+    joined.set(name, [...(joined.get(name) ?? []), kept[at + 1] ?? ""]);
+  }
+  return Object.fromEntries(joined);
 }

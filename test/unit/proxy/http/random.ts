@@ -17,7 +17,7 @@ export function pick<T>(random: Random, items: readonly [T, ...T[]]): T {
 }
 
 /** What makes two readers disagree, put at places where it may. */
-export const ODDITIES = ["\r", "\n", "\r\n", "\r\n\r\n", "\n\n", "\0", " ", "\t", "\u000b", "\u007f", "\u00e4", ":", ",", ";", "#", "@", "\\", "%0d%0a", "//", "http://", "0", "chunked", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Host: b.example.com\r\n", " HTTP/1.1\r\n", "GET /smuggled HTTP/1.1\r\nHost: b.example.com\r\n\r\n"] as const;
+const ODDITIES = ["\r", "\n", "\r\n", "\r\n\r\n", "\n\n", "\0", " ", "\t", "\u000b", "\u007f", "\u00e4", ":", ",", ";", "#", "@", "\\", "%0d%0a", "//", "http://", "0", "chunked", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Host: b.example.com\r\n", " HTTP/1.1\r\n", "GET /smuggled HTTP/1.1\r\nHost: b.example.com\r\n\r\n"] as const;
 
 /** Changes a text in a few places. */
 export function mutate(random: Random, text: string): string {

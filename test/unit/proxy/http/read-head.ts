@@ -6,7 +6,7 @@ import { ResponseHead } from "../../../../proxy/http/response-head.ts";
 export type ReadHead<T extends MessageHead> = { length: number; complaint: string; head: T };
 
 /** Parses a head that comes in pieces: a new buffer and place for each, as after a copy. */
-export function readHead<T extends MessageHead>(head: T, text: string, ends: readonly number[]): ReadHead<T> {
+function readHead<T extends MessageHead>(head: T, text: string, ends: readonly number[]): ReadHead<T> {
   const bytes = Buffer.from(text, "latin1");
   let length = 0;
   for (const [index, end] of [...ends, bytes.length].entries()) {
