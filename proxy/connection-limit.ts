@@ -1,5 +1,6 @@
 import type { DecisionLog } from "./log/decision-log.ts";
 import type { Connection } from "./net/connection.ts";
+import { Slots } from "./net/slots.ts";
 
 const TELL_MS = 10_000;
 
@@ -7,9 +8,12 @@ const TELL_MS = 10_000;
 export class ConnectionLimit {
   private readonly max: number;
   private readonly log: Pick<DecisionLog, "write">;
-  private readonly open = new Set<Connection>();
+  private readonly open = new Slots<Connection>();
   private refused = 0;
   private toldAt = 0;
+  private readonly release = (connection: Connection): void => {
+    this.open.delete(connection);
+  };
 
   constructor(max: number, log: Pick<DecisionLog, "write">) {
     this.max = max;
@@ -25,13 +29,13 @@ export class ConnectionLimit {
       return false;
     }
     this.open.add(connection);
-    connection.socket.once("close", () => this.open.delete(connection));
+    connection.onGone = this.release;
     return true;
   }
 
   /** Ends all of them. */
   destroyAll(): void {
-    for (const connection of this.open) connection.destroy();
+    for (const connection of this.open.list()) connection.destroy();
   }
 
   private tell(now: number): void {

@@ -123,7 +123,7 @@ export class Access {
   }
 
   private describe({ protocol, port, method, client }: ConnectionFacts, action: Verdict["action"], { host, reason, rule, detail }: Decision, addresses: readonly Address[]): Tally["facts"] {
-    return { action, host, reason, rule, detail, type: null, addresses: addresses.map(({ text }) => text).join(" "), connection: { protocol, port, method, client } };
+    return { action, host, reason, rule, detail, type: null, addresses: addresses.map(({ text }) => text).join(" "), connection: { protocol, port, method, client: client === null ? null : { address: client.address ?? null, uid: client.uid, pid: client.pid, command: client.command } } };
   }
 }
 

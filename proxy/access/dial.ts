@@ -31,10 +31,11 @@ export class Dialler {
   }
 
   /** Opens a connection to an admitted place. Through the site's proxy it is a tunnel. */
-  async dial({ addresses, host, port }: Pick<Admitted, "addresses" | "host" | "port">, upstream: Upstream | undefined): Promise<Dialled> {
-    if (upstream === undefined) return await dialAddresses(addresses, port);
-    const dialled = await this.dialUpstream(upstream);
-    return dialled.ok ? await askTunnel(dialled.connection, { target: renderHostPort({ host, port }), upstream }) : dialled;
+  dial(place: Pick<Admitted, "addresses" | "host" | "port">, upstream: Upstream | undefined): Promise<Dialled> {
+    const { addresses, port } = place;
+    if (upstream !== undefined) return this.dialThrough(upstream, place);
+    const [only] = addresses;
+    return only !== undefined && addresses.length === 1 ? dialAddress(only, port) : dialAddresses(addresses, port);
   }
 
   /** Opens a connection to the site's proxy, for requests that name their target in full. */
@@ -44,6 +45,11 @@ export class Dialler {
     const dialled = await dialAddresses(found.addresses, upstream.port);
     if (!dialled.ok) return { ...dialled, why: `the site's proxy: ${dialled.why}` };
     return upstream.tls ? await this.encrypt(dialled.connection, upstream) : dialled;
+  }
+
+  private async dialThrough(upstream: Upstream, { host, port }: Pick<Admitted, "host" | "port">): Promise<Dialled> {
+    const dialled = await this.dialUpstream(upstream);
+    return dialled.ok ? await askTunnel(dialled.connection, { target: renderHostPort({ host, port }), upstream }) : dialled;
   }
 
   private async encrypt({ socket }: Connection, upstream: Upstream): Promise<Dialled> {

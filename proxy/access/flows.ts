@@ -1,4 +1,4 @@
-import type { DecisionLog } from "../log/decision-log.ts";
+import { Slots } from "../net/slots.ts";
 import type { Access, Admitted } from "./access.ts";
 import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
 
@@ -18,13 +18,10 @@ export type Flow = {
 /** All open connections and tunnels: a new policy cuts those that it does not let through. */
 export class Flows {
   private readonly access: Access;
-  private readonly log: DecisionLog;
-  private readonly open = new Map<Flow, FlowInput>();
-  private readonly wasCut = new Set<Flow>();
+  private readonly open = new Slots<OpenFlow>();
 
   constructor(access: Access) {
     this.access = access;
-    this.log = access.log;
   }
 
   get size(): number {
@@ -33,43 +30,57 @@ export class Flows {
 
   /** Begins to watch over one. */
   begin(input: FlowInput): Flow {
-    const started = Date.now();
-    const flow: Flow = {
-      end: ({ bytesUp, bytesDown, bodies }) => {
-        if (!this.open.delete(flow)) return;
-        const { asked, admitted } = input;
-        const now = Date.now();
-        this.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut.delete(flow), ...this.measure(bodies) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - started) }, now);
-      },
-      forget: () => {
-        this.open.delete(flow);
-        this.wasCut.delete(flow);
-      },
-    };
-    this.open.set(flow, input);
+    const flow = new OpenFlow(input, this.open, this.access);
+    this.open.add(flow);
     return flow;
-  }
-
-  /** Sizes of bodies are written down only where the owner wants that. */
-  private measure(bodies: Carried["bodies"]): Pick<Carried, "bodies"> {
-    const { inspect, maxBodyBytes } = this.access.policy;
-    return !inspect || bodies === undefined ? {} : { bodies: { up: Math.min(bodies.up, maxBodyBytes), down: Math.min(bodies.down, maxBodyBytes) } };
   }
 
   /** Judges everything that is open by the policy in force, and cuts what it does not let through; returns how many. */
   judgeAnew(): number {
     const { policy } = this.access;
     let count = 0;
-    for (const [flow, input] of this.open) {
-      const { asked, admitted } = input;
+    for (const flow of this.open.list()) {
+      const { asked, admitted } = flow.input;
       const verdict = judgeHost(policy, asked);
       const judged = verdict.action === "deny" ? undefined : judgeAddresses(policy, verdict, admitted.addresses);
       if (judged !== undefined && (judged.refused === undefined || judged.kept.length > 0)) continue;
       this.access.refuse(asked, judged?.refused ?? verdict.decision, admitted.addresses);
-      this.wasCut.add(flow);
+      flow.wasCut = true;
       count += 1;
-      input.cut();
+      flow.input.cut();
     }
     return count;
+  }
+}
+
+class OpenFlow implements Flow {
+  slot = -1;
+  wasCut = false;
+  readonly input: FlowInput;
+  private readonly all: Slots<OpenFlow>;
+  private readonly access: Access;
+  private readonly started = Date.now();
+
+  constructor(input: FlowInput, all: Slots<OpenFlow>, access: Access) {
+    this.input = input;
+    this.all = all;
+    this.access = access;
+  }
+
+  end({ bytesUp, bytesDown, bodies }: Carried): void {
+    if (!this.all.delete(this)) return;
+    const { asked, admitted } = this.input;
+    const now = Date.now();
+    this.access.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut, ...this.measure(bodies) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - this.started) }, now);
+  }
+
+  forget(): void {
+    this.all.delete(this);
+  }
+
+  /** Sizes of bodies are written down only where the owner wants that. */
+  private measure(bodies: Carried["bodies"]): Pick<Carried, "bodies"> {
+    const { inspect, maxBodyBytes } = this.access.policy;
+    return !inspect || bodies === undefined ? {} : { bodies: { up: Math.min(bodies.up, maxBodyBytes), down: Math.min(bodies.down, maxBodyBytes) } };
   }
 }

@@ -3,6 +3,7 @@ import type { Admitted } from "../access/access.ts";
 import type { Dialled } from "../access/dial.ts";
 import { describeClient } from "../net/client.ts";
 import type { Connection } from "../net/connection.ts";
+import { Slots } from "../net/slots.ts";
 import type { WebContext } from "../web-context.ts";
 import { HttpSession } from "./http-session.ts";
 import type { Place } from "./request-route.ts";
@@ -17,7 +18,7 @@ export class HttpListener {
   readonly pool = new UpstreamConnections();
   /** Seconds while anybody is connected. A timer for each request would cost more than the request. */
   tick = 0;
-  private readonly sessions = new Set<HttpSession>();
+  private readonly sessions = new Slots<HttpSession>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(context: WebContext) {
@@ -53,7 +54,7 @@ export class HttpListener {
 
   private sweep(): void {
     this.tick += 1;
-    for (const session of this.sessions) session.sweep(this.tick);
+    for (const session of this.sessions.list()) session.sweep(this.tick);
     this.pool.sweep(this.tick, this.context.access.policy.epoch);
     if (this.sessions.size > 0 || this.pool.size > 0) return;
     clearInterval(this.timer);

@@ -3,6 +3,7 @@ import { LIMITS } from "../web-context.ts";
 import { type Answer, makeAnswer, renderAnswer } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpListener } from "./http-listener.ts";
+import type { LastRequest } from "./last-request.ts";
 import type { RequestHead } from "./request-head.ts";
 import { judgeRequest, refuseMalformed } from "./request-judge.ts";
 import { RequestReader, type RequestTaker, type Stretch } from "./request-reader.ts";
@@ -18,6 +19,10 @@ export class HttpSession implements Reader, RequestTaker {
   readonly client: Connection;
   readonly listener: HttpListener;
   readonly place: Place;
+  /** Its place among the open ones. */
+  slot = -1;
+  /** What the last plain request came to. */
+  last: LastRequest | undefined;
   /** Requests that are done with. */
   served = 0;
   /** Since which tick nothing came or went. */

@@ -24,6 +24,9 @@ export class Connection {
   /** Bytes read and written so far. */
   bytesIn = 0;
   readonly socket: Socket;
+  /** Its place among the open ones, and who is told when it is not open any more. */
+  slot = -1;
+  onGone: ((connection: Connection) => void) | undefined;
   private reader: Reader = NOBODY;
   private own: Buffer | undefined;
   private filled = 0;
@@ -95,8 +98,10 @@ export class Connection {
 
   /** Sends what was written and says that nothing follows. */
   end(bytes?: Buffer | string): void {
-    if (bytes === undefined) this.socket.end();
-    else this.socket.end(bytes);
+    if (bytes !== undefined) this.socket.end(bytes);
+    // A close says it too, and where nothing comes any more either it is all that is left to do.
+    else if (this.ended && this.socket.writableLength === 0 && !(this.socket instanceof TLSSocket)) this.socket.destroy();
+    else this.socket.end();
   }
 
   /** Ends it at once; `reset` tells the other side that it was not meant to end here. */
@@ -145,6 +150,7 @@ export class Connection {
     this.own = undefined;
     const { reader } = this;
     this.reader = NOBODY;
+    this.onGone?.(this);
     reader.onClose(this.error);
   }
 }
@@ -152,24 +158,31 @@ export class Connection {
 /** Where to listen: an address and port, or an inherited listening socket. */
 export type ListenOn = { fd: number } | { host: string; port: number } | { path: string };
 
-/** Listens, and hands over every connection; the server's own count of them means nothing. */
+/** Listens, and hands over every connection. */
 export async function listenFor(where: ListenOn, onConnection: (connection: Connection) => void): Promise<Server> {
-  const server = createServer({ pauseOnConnect: true, noDelay: true });
-  server.on("connection", (socket) => {
-    // Node reads accepted sockets into buffers of its own making; the same handle in a socket of ours does not.
-    const handle: unknown = Reflect.get(socket, "_handle");
-    if (typeof handle !== "object" || handle === null) return void socket.destroy();
-    Reflect.set(socket, "_handle", null);
-    onConnection(new Connection({ handle }));
-  });
+  const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ ...where, backlog: 1024, exclusive: true }, () => {
       server.off("error", reject);
-      // Out of descriptors: the connection waits in the kernel until there is one again.
       server.on("error", () => undefined);
+      takeHandles(server, (handle) => onConnection(new Connection({ handle })));
       resolve();
     });
   });
   return server;
+}
+
+/**
+ * Takes accepted connections where Node makes sockets of them, which would be read into buffers of its making.
+ * Called before the first can be there: Node accepts nothing before it is back in its loop.
+ */
+function takeHandles(server: Server, onHandle: (handle: object) => void): void {
+  const listening: unknown = Reflect.get(server, "_handle");
+  if (typeof listening !== "object" || listening === null || !Reflect.has(listening, "onconnection")) throw new Error("Node listens in another way than it did");
+  // Out of descriptors there is no handle: the connection waits in the kernel until there is one again.
+  Reflect.set(listening, "onconnection", (_status: number, handle: object | undefined) => handle !== undefined && onHandle(handle));
+  // What a listening socket is set to its connections are as well, without a call for each.
+  const setNoDelay: unknown = Reflect.get(listening, "setNoDelay");
+  if (typeof setNoDelay === "function") Reflect.apply(setNoDelay, listening, [true]);
 }

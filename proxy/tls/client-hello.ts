@@ -21,6 +21,8 @@ const RECORD_HEAD = 5;
 const MESSAGE_HEAD = 4;
 const [SERVER_NAME, ALPN, ENCRYPTED_HELLO] = [0, 16, 0xfe0d] as const;
 const HOST_NAME = 0;
+/** Of about sixty that exist a client sends twenty. */
+const MAX_EXTENSIONS = 100;
 /** Names of other signs would be read differently by the server (RFC 6066 section 3: ASCII, no trailing parts). */
 const NAME = /^[A-Za-z0-9._-]{1,255}$/;
 
@@ -90,14 +92,14 @@ function readMessage(message: Buffer): Hello | Malformed {
   if (body.left === 0) return hello;
   const extensions = body.vector(2);
   if (body.broken || body.left > 0) return malformed("the extensions do not fill the hello");
-  const seen = new Set<number>();
+  const seen: number[] = [];
   while (extensions.left > 0) {
     const type = extensions.number(2);
     const content = extensions.vector(2);
     if (extensions.broken) return malformed("an extension goes beyond the hello");
     // RFC 8446 section 4.2: none twice. A server might believe the other one.
-    if (seen.has(type)) return malformed(`extension ${type} stands there twice`);
-    seen.add(type);
+    if (seen.includes(type)) return malformed(`extension ${type} stands there twice`);
+    if (seen.push(type) > MAX_EXTENSIONS) return malformed("there are too many extensions");
     const what = readExtension(type, content, hello);
     if (what !== undefined) return malformed(what);
   }

@@ -13,10 +13,11 @@ type RelayParts = Pick<Passage, "asked" | "admitted"> & { client: Connection; up
  * The two directions of a tunnel, and the flow that a new policy may cut. The server's bytes go to the client from
  * the start, since in SSH or SMTP it is the server that speaks first; the client's wait for `passOn`.
  */
-export class TunnelRelay {
+export class TunnelRelay implements FlowInput {
   readonly client: Connection;
+  asked: Passage["asked"];
+  readonly admitted: Passage["admitted"];
   private readonly upstream: Connection;
-  private readonly input: FlowInput;
   private readonly flow: Flow;
   private readonly startUp: number;
   private readonly startDown: number;
@@ -28,14 +29,15 @@ export class TunnelRelay {
     this.upstream = upstream;
     this.startUp = client.bytesIn - early;
     this.startDown = upstream.bytesIn;
-    this.input = { asked, admitted, cut: () => this.cut() };
-    this.flow = flows.begin(this.input);
+    this.asked = asked;
+    this.admitted = admitted;
+    this.flow = flows.begin(this);
     upstream.read(new Pump(upstream, client, () => this.close()));
   }
 
   /** Hands the client's first bytes on, and from now on all others; false if the client has to wait. `asked` is what is known by now. */
   passOn(first: Buffer, asked: Passage["asked"]): boolean {
-    this.input.asked = asked;
+    this.asked = asked;
     this.up = new Pump(this.client, this.upstream, () => this.close());
     this.client.handTo(this.up);
     return first.length === 0 || this.up.onBytes(first);
@@ -60,6 +62,11 @@ export class TunnelRelay {
     this.writeDown();
   }
 
+  cut(): void {
+    this.client.destroy(true);
+    this.upstream.destroy(true);
+  }
+
   private close(): void {
     this.open -= 1;
     if (this.open === 0) this.writeDown();
@@ -67,10 +74,5 @@ export class TunnelRelay {
 
   private writeDown(): void {
     this.flow.end({ bytesUp: this.up === undefined ? 0 : this.client.bytesIn - this.startUp, bytesDown: this.upstream.bytesIn - this.startDown });
-  }
-
-  private cut(): void {
-    this.client.destroy(true);
-    this.upstream.destroy(true);
   }
 }

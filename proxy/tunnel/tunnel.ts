@@ -38,6 +38,10 @@ function open(context: WebContext, { client, first, passage, upstream }: Arrival
   if (go) client.resume();
 }
 
+function isIntercepted({ use }: Asked): boolean {
+  return use.kind === "tunnel" && use.intercepted;
+}
+
 /** A tunnel whose client has not shown yet what it speaks. */
 class Opening implements Reader {
   private readonly context: WebContext;
@@ -102,6 +106,8 @@ class Opening implements Reader {
     const objection = objectToHello(hello, { host: admitted.host, refuseEch: access.policy.refuseEch });
     if (objection !== undefined) return this.refuse(objection, { reason: "host_mismatch", words: ACCESS_DENIED });
     const intercepted = access.intercepts(admitted.name);
+    // Nothing new: the flow was judged with the same name, and is again by each new policy.
+    if (hello.sni === admitted.name && !intercepted && !isIntercepted(asked)) return this.relay.passOn(bytes, asked);
     const known = this.withUse(intercepted, hello.sni === undefined ? [] : [hello.sni]);
     const verdict = judgeHost(access.policy, known);
     if (verdict.action === "deny") return this.leave({ ...known, protocol: "tls-sni" }, verdict.decision, ACCESS_DENIED);
