@@ -5,6 +5,7 @@ import type { Asked } from "../access/judgement.ts";
 import { relay } from "../net/relay.ts";
 import { type Answer, describeFailure, describeOutcome } from "./answer.ts";
 import type { HttpSession } from "./http-session.ts";
+import type { RequestHead } from "./request-head.ts";
 import type { Requester, UpstreamConnection } from "./upstream-connection.ts";
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
@@ -12,7 +13,7 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRAC
 /** A body up to this size is written together with the head. */
 const JOINED = 16 * 1024;
 
-export type ExchangeInput = { asked: Asked; admitted: Admitted; /** As it is sent, to the site's proxy where there is one. */ head: Buffer; site: Upstream | undefined; /** Bytes of the head as it came. */ length: number; method: string; minor: number; hasBody: boolean; isUpgrade: boolean; closes: boolean };
+export type ExchangeInput = { asked: Asked; admitted: Admitted; /** Of connections to its server. */ key: string; /** The head as it is sent, to the site's proxy where there is one. */ written: Buffer; site: Upstream | undefined; /** Bytes of the head as it came. */ length: number };
 
 /** One request that was let through, and its response. */
 export class Exchange implements FlowInput, Requester {
@@ -45,18 +46,18 @@ export class Exchange implements FlowInput, Requester {
   private isOver = false;
   private isRelayed = false;
 
-  constructor(session: HttpSession, { asked, admitted, head, site, length, method, minor, hasBody, isUpgrade, closes }: ExchangeInput) {
+  constructor(session: HttpSession, { hasBody, isHead, isUpgrade, minor, wantsClose }: RequestHead, { asked, admitted, key, written, site, length }: ExchangeInput) {
     this.session = session;
     this.asked = asked;
     this.admitted = admitted;
-    this.head = head;
+    this.head = written;
     this.site = site;
-    this.key = `${session.scheme} ${admitted.name} ${admitted.port}`;
-    this.isHead = method === "HEAD";
+    this.key = key;
+    this.isHead = isHead;
     this.minor = minor;
     this.isUpgrade = isUpgrade;
-    this.closes = closes;
-    this.isRepeatable = !hasBody && IDEMPOTENT.has(method);
+    this.closes = wantsClose || minor === 0;
+    this.isRepeatable = !hasBody && IDEMPOTENT.has(asked.method ?? "");
     this.isRequestDone = !hasBody;
     this.bytesUp = length;
   }

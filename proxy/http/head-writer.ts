@@ -11,6 +11,8 @@ const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 const VERSION_LINE = 11;
 const ONE = 0x31;
 const MINOR_AT = 7;
+/** More than all words that are put between. */
+const WORDS = 16;
 /** Copying byte by byte is faster up to here. */
 const SHORT = 48;
 
@@ -47,6 +49,12 @@ class HeadWriter {
     this.at += this.out.write(text, this.at, "latin1");
   }
 
+  finish(): Buffer {
+    // What does not fit is not written, and another head would be what is left.
+    if (this.at > this.out.length) throw new Error("a head is larger than was counted");
+    return this.at === this.out.length ? this.out : this.out.subarray(0, this.at);
+  }
+
   /** Copies the fields from `start` to `end`, without the lines that go no further. */
   copyUncut(cuts: readonly number[], start: number, end: number): void {
     let at = start;
@@ -66,23 +74,45 @@ class HeadWriter {
  * without the fields of this connection; everything else byte for byte.
  */
 export function writeRequestHead(head: RequestHead, bytes: Buffer, from: number, length: number, { authority, proxy }: Destination): Buffer {
-  const writer = new HeadWriter(bytes, from, length + 2 * authority.length + (proxy?.authorization.length ?? 0) + 64);
-  const fieldsAt = head.targetEnd + VERSION_LINE;
+  const { host, cuts, targetEnd, pathStart } = head;
+  const fieldsAt = targetEnd + VERSION_LINE;
+  // What goes away is counted, so that what is made has the right size at once; where words are added they are few.
+  const kept = length - head.methodStart - (pathStart - head.targetStart) - countCut(cuts);
+  const isWritten = head.hasHost && holdsText(bytes, from + host.start, from + host.end, authority);
+  const added = isWritten ? 0 : authority.length + WORDS;
+  const writer = new HeadWriter(bytes, from, kept + added + (proxy === undefined ? 0 : authority.length + proxy.authorization.length) + (head.isUpgrade || pathStart === targetEnd || proxy !== undefined || bytes[from + pathStart] === QUESTION ? UPGRADE.length + WORDS : 0));
   writer.copy(head.methodStart, head.methodEnd + 1);
   if (proxy !== undefined) writer.write(`http://${authority}`);
-  const isPath = head.pathStart < head.targetEnd && head.form !== "asterisk";
-  if (isPath && bytes[from + head.pathStart] === QUESTION) writer.write("/");
+  const isPath = pathStart < targetEnd && head.form !== "asterisk";
+  if (isPath && bytes[from + pathStart] === QUESTION) writer.write("/");
   // RFC 9112 section 3.2.4: OPTIONS for a host without a path is for the server as a whole.
   if (!isPath && !head.isOptions) writer.write("/");
   else if (!isPath && proxy === undefined) writer.write("*");
-  writer.copy(isPath ? head.pathStart : head.targetEnd, fieldsAt);
-  if (proxy !== undefined) writer.write(proxy.authorization);
+  writer.copy(isPath ? pathStart : targetEnd, fieldsAt);
+  // RFC 9110 section 9.3.8: what TRACE carries comes back to whoever asked.
+  if (proxy !== undefined && bytes.toString("latin1", from + head.methodStart, from + head.methodEnd) !== "TRACE") writer.write(proxy.authorization);
   if (!head.hasHost) writer.write(`Host: ${authority}\r\n`);
   if (head.isUpgrade) writer.write(UPGRADE);
-  writer.copyUncut(head.cuts, fieldsAt, head.hasHost ? head.host.start : fieldsAt);
-  if (head.hasHost) writer.write(authority);
-  writer.copyUncut(head.cuts, head.hasHost ? head.host.end : fieldsAt, length);
-  return writer.out.subarray(0, writer.at);
+  if (isWritten || !head.hasHost) {
+    writer.copyUncut(cuts, fieldsAt, length);
+  } else {
+    writer.copyUncut(cuts, fieldsAt, host.start);
+    writer.write(authority);
+    writer.copyUncut(cuts, host.end, length);
+  }
+  return writer.finish();
+}
+
+function countCut(cuts: readonly number[]): number {
+  let count = 0;
+  for (let index = 0; index < cuts.length; index += 2) count += (cuts[index + 1] ?? 0) - (cuts[index] ?? 0);
+  return count;
+}
+
+function holdsText(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let at = 0; at < text.length; at += 1) if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  return true;
 }
 
 /** Whether the head of a response may go on as it came. */
@@ -92,12 +122,12 @@ export function isUnchanged(head: ResponseHead, closes: boolean): boolean {
 
 /** Makes the head that a response goes on with, and copies `extra` bytes behind it: the first of its body. */
 export function writeResponseHead(head: ResponseHead, bytes: Buffer, from: number, length: number, { closes, extra }: { closes: boolean; extra: number }): Buffer {
-  const writer = new HeadWriter(bytes, from, length + extra + UPGRADE.length);
+  const writer = new HeadWriter(bytes, from, length + extra - countCut(head.cuts) + (closes ? CLOSE.length : 0) + (head.status === 101 ? UPGRADE.length : 0));
   writer.copyUncut(head.cuts, 0, length - 2);
   // RFC 9112 section 2.3: the version is that of whoever sends it.
   writer.out[MINOR_AT] = ONE;
   if (closes) writer.write(CLOSE);
   if (head.status === 101) writer.write(UPGRADE);
   writer.copy(length - 2, length + extra);
-  return writer.out.subarray(0, writer.at);
+  return writer.finish();
 }

@@ -43,7 +43,7 @@ export abstract class MessageHead {
     this.chunked = false;
     this.wantsClose = false;
     this.isUpgrade = false;
-    this.cuts.length = 0;
+    if (this.cuts.length > 0) this.cuts = [];
     this.upgrade = undefined;
     this.asksUpgrade = false;
     this.nominated = undefined;

@@ -12,6 +12,7 @@ export type TargetForm = "origin" | "absolute" | "authority" | "asterisk" | "soc
 /** Longer than any method that has a name; it goes into the log. */
 const MAX_METHOD = 32;
 const VERSION = "HTTP/1.";
+const COMMON = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "CONNECT"] as const;
 
 /** The head of a request; places count from the head's first byte. */
 export class RequestHead extends MessageHead {
@@ -150,6 +151,13 @@ export class RequestHead extends MessageHead {
     this.pathStart = at - from;
     return this.authority.read(bytes, from, host, at) || this.refuse("the host of its target is none");
   }
+}
+
+/** The method as text: one of those that everybody uses without a copy. */
+export function readMethod(head: RequestHead, bytes: Buffer, from: number): string {
+  const [start, end] = [from + head.methodStart, from + head.methodEnd];
+  for (const method of COMMON) if (method.length === end - start && isMethod(bytes, start, method)) return method;
+  return bytes.toString("latin1", start, end);
 }
 
 function isMethod(bytes: Uint8Array, start: number, method: string): boolean {

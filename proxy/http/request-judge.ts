@@ -1,6 +1,6 @@
 import type { Decision } from "../../policy/decide.ts";
 import { renderJsonDenial, renderTextDenial } from "../../policy/denial.ts";
-import type { Outcome } from "../access/access.ts";
+import type { Admitted, Outcome } from "../access/access.ts";
 import { type Asked, judgeHost, judgeUnreadable } from "../access/judgement.ts";
 import { renderAuthorization } from "../access/upstream-tunnel.ts";
 import { serveConnect } from "../tunnel/connect.ts";
@@ -8,6 +8,7 @@ import { describeOutcome } from "./answer.ts";
 import { Exchange } from "./exchange.ts";
 import { renderAuthority, writeRequestHead } from "./head-writer.ts";
 import type { HttpSession } from "./http-session.ts";
+import { LastRequest } from "./last-request.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { Stretch } from "./request-reader.ts";
 import { readRoute } from "./request-route.ts";
@@ -17,6 +18,8 @@ const MALFORMED_HOST = '"(malformed request)"';
 
 /** Judges a request, and begins, answers or hands on what it asks for; at once where nothing has to be resolved. */
 export function judgeRequest(session: HttpSession, head: RequestHead, { bytes, from, length, to }: Stretch): void {
+  const { last } = session;
+  if (last?.isSame(head, bytes, from) === true) return admit(session, head, last.asked, { bytes, from, length });
   const route = readRoute(head, bytes, from, session.place);
   switch (route.kind) {
     case "malformed":
@@ -53,9 +56,19 @@ function act(session: HttpSession, head: RequestHead, asked: Asked, outcome: Out
   if (!outcome.ok) return session.answer(describeOutcome(asked, outcome));
   const site = session.scheme === "https" ? undefined : context.access.policy.upstream;
   const proxy = site === undefined ? undefined : { authorization: renderAuthorization(site) };
-  const written = writeRequestHead(head, bytes, from, length, { authority: renderAuthority(outcome.host, outcome.port, session.scheme), proxy });
-  const closes = head.minor === 0 || head.wantsClose;
-  session.begin(new Exchange(session, { asked, admitted: outcome, head: written, site, length, method: asked.method ?? "", minor: head.minor, hasBody: head.hasBody, isUpgrade: head.isUpgrade, closes }));
+  const known = recall(session, head, asked, outcome, { bytes, from });
+  const written = writeRequestHead(head, bytes, from, length, { authority: known.authority, proxy });
+  session.begin(new Exchange(session, head, { asked, admitted: outcome, key: known.key, written, site, length }));
+}
+
+/** What the same request came to before, where there was one; remembered once a client asks a second time. */
+function recall(session: HttpSession, head: RequestHead, asked: Asked, admitted: Admitted, { bytes, from }: Pick<Stretch, "bytes" | "from">): { authority: string; key: string } {
+  const { last, scheme } = session;
+  if (last?.asked === asked && last.admitted === admitted) return last;
+  const known = { authority: renderAuthority(admitted.host, admitted.port, scheme), key: `${scheme} ${admitted.name} ${admitted.port}` };
+  const isPlain = head.hasHost && !head.isUpgrade && (asked.use.claims?.length ?? 0) === 0;
+  if (isPlain && session.served > 0) session.last = new LastRequest(head, bytes, from, { asked, admitted, ...known });
+  return known;
 }
 
 /** CONNECT: what it names beside its target is judged here, where it is seen. */

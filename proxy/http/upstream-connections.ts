@@ -1,3 +1,4 @@
+import type { Address } from "../../policy/address.ts";
 import type { Admitted } from "../access/access.ts";
 import type { Connection } from "../net/connection.ts";
 import { UpstreamConnection } from "./upstream-connection.ts";
@@ -35,8 +36,7 @@ export class UpstreamConnections {
     // The youngest first: it is the least likely to be closed meanwhile.
     for (let found = idle.pop(); found !== undefined; found = idle.pop()) {
       this.count -= 1;
-      const { address } = found;
-      if (found.epoch === epoch && !found.connection.isClosed && (addresses.length === 0 || addresses.some(({ text }) => text === address))) return found;
+      if (found.epoch === epoch && !found.connection.isClosed && leadsTo(addresses, found.address)) return found;
       found.destroy();
     }
     this.idle.delete(key);
@@ -79,4 +79,10 @@ export class UpstreamConnections {
     this.count -= 1;
     if (idle.length === 0) this.idle.delete(connection.key);
   }
+}
+
+/** Whether a name with these addresses leads to this one; behind the site's proxy nobody knows. */
+function leadsTo(addresses: readonly Address[], address: string | undefined): boolean {
+  for (const { text } of addresses) if (text === address) return true;
+  return addresses.length === 0;
 }
