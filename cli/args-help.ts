@@ -50,7 +50,7 @@ const environmentHelp = `Environment
   AGENTBOX_CA_FILE     as --ca-file`;
 
 const exitHelp =
-  "the agent's own; 1 refused (preflight), 64 usage, 69 engine or critical service not available, 70 firewall not applied or not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more";
+  "the agent's own; 1 refused (preflight) or degraded (proxy ctl health), 64 usage, 69 engine or critical service not available, 70 firewall not applied or not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more";
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Topic | undefined, agents: readonly string[], columns = 100): string {

@@ -5,7 +5,7 @@ import { DECISION_LOG_FILE } from "../../policy/decision-record.ts";
 import { OutputError, UsageError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import type { ListenAddress, ProxySettings } from "../../policy/proxy-config.ts";
-import { Dialler } from "../../proxy/access/dial.ts";
+import { type DialParts, Dialler } from "../../proxy/access/dial.ts";
 import { serveAdmin } from "../../proxy/admin/admin-server.ts";
 import { recordStarted } from "../../proxy/admin/started-proxy.ts";
 import { findTokenFile, makeToken, removeTokenFile, writeTokenFile } from "../../proxy/admin/token-file.ts";
@@ -32,8 +32,8 @@ export type ProxyStart = {
   place: AllowPlace;
   /** Is told of what should not happen, and ends nothing. */
   onBug: (error: unknown) => void;
-  /** Finds certificates of the site, to verify servers and the site's proxy with beside the system's. */
-  siteCa: () => readonly string[];
+  /** Certificates of the site, to verify servers and the site's proxy with beside the system's. */
+  siteCa: readonly string[];
 };
 
 /** A proxy that serves. `caBundle` is what programs have to trust where TLS is opened. */
@@ -57,9 +57,9 @@ export async function startProxy({ source, loaded, directory, logDir, approve, p
     const { http, socks, admin } = standalone.started;
     const { access, flows, started } = standalone;
     // Loaded only where TLS is opened: it takes more memory than the rest.
-    const interception = started.intercept ? await (await import("./proxy-interception.ts")).openInterception({ loaded, directory, siteCa: siteCa(), log }) : undefined;
+    const interception = started.intercept ? await (await import("./proxy-interception.ts")).openInterception({ loaded, directory, siteCa, log }) : undefined;
     const listeners = { http: [listenOn(http)], socks: socks === undefined ? [] : [listenOn(socks)], plain: [], tls: [] };
-    const web = await startWeb({ access, flows, dialler: new Dialler({ lookup, ca: started.upstream?.tls === true ? readTrusted(siteCa()) : undefined }), listeners, makeIntercept: interception?.makeIntercept }).catch((error: unknown) => refuseListener(error));
+    const web = await startWeb({ access, flows, dialler: new Dialler(trustLater(lookup, siteCa)), listeners, makeIntercept: interception?.makeIntercept }).catch((error: unknown) => refuseListener(error));
     undo.push(web.close);
     const token = makeToken();
     undo.push(await serveAdmin({ where: admin, token, subject: standalone, onBug }).catch((error: unknown) => refuseListener(error)));
@@ -100,6 +100,18 @@ function refuseLog(logDir: string, why: string): OutputError {
 
 function listenOn({ address, port }: ListenAddress): { host: string; port: number } {
   return { host: address, port };
+}
+
+/** Node's own certificates are read when they are first needed: for a site's proxy that speaks TLS, which may be configured any time. */
+function trustLater(lookup: DialParts["lookup"], siteCa: ProxyStart["siteCa"]): DialParts {
+  let trusted: { ca: string | undefined } | undefined;
+  return {
+    lookup,
+    get ca() {
+      trusted ??= { ca: readTrusted(siteCa) };
+      return trusted.ca;
+    },
+  };
 }
 
 /** Naming authorities takes the place of Node's own list; without any of the site there is nothing to name. */

@@ -25,7 +25,7 @@ export async function runProxy(edge: Edge, { file, logDir, approve }: Command): 
   const source = findProxySource(host, file);
   const loaded = await source.read(host.terminal ? askOnTerminal : undefined);
   const directory = findProxyDirectory(host.agentboxHome);
-  const running = await startProxy({ source, loaded, directory, logDir: logDir === undefined ? directory : resolve(host.cwd, logDir), approve, place: describePlace(host, file), siteCa: () => findSiteCa(edge), onBug: (error) => say(`this is a bug, please report it: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`) });
+  const running = await startProxy({ source, loaded, directory, logDir: logDir === undefined ? directory : resolve(host.cwd, logDir), approve, place: describePlace(host, file), siteCa: findSiteCa(edge), onBug: (error) => say(`this is a bug, please report it: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`) });
   const { promise, resolve: end } = Promise.withResolvers<string>();
   const stops = [watchConfig(running, say), takeSignals(running, { say, end }), approveRefused(edge, running, { source, interrupt: () => end("ended by SIGINT") })];
   try {
