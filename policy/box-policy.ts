@@ -22,7 +22,7 @@ export type BoxPolicy = {
   names: readonly string[];
   /** Names whose addresses are opened whatever they are, each with its ports. */
   private: readonly PrivateEntry[];
-  /** The names of `private` that no block or rule takes away: to be resolved once for each policy. */
+  /** The names of `private` that no block or rule takes away: to be resolved once in the life of a box. */
   privateNames: readonly string[];
   /** True where nothing can be reached at all: such a box gets no network. */
   opensNothing: boolean;

@@ -18,7 +18,7 @@ const rule = z.strictObject({
   place: place.optional(),
 });
 
-/** `{ host = "db", ports = [5432], private = true }`: what the name resolves to when the policy comes into force is opened, private or not. */
+/** `{ host = "db", ports = [5432], private = true }`: what the name resolves to when a policy names it first is opened, private or not, for as long as the box runs. */
 const privateHost = z.strictObject({ host: z.string(), ports: z.array(z.int().min(1).max(65_535)).min(1), place: place.optional() });
 
 /** What the name wall of a box does, beside the rules that it shares with the other walls. */
