@@ -41,6 +41,19 @@ async function start(home: ProxyHome) {
 
 const through = ({ ports }: ProxyHome, bundle: string): string[] => ["-x", `http://127.0.0.1:${ports.http}`, "--cacert", bundle];
 
+test("a site's proxy that speaks TLS is verified by the site's own authority", async () => {
+  using home = await ProxyHome.make();
+  const text = home.render({ allowed: ["http://outside.invalid"], more: `upstream_proxy = "https://${place}"` });
+  home.write(text);
+  const http = ["-x", `http://127.0.0.1:${home.ports.http}`];
+  {
+    await using _proxy = await start(home);
+    expect(await curl(...http, "http://outside.invalid/x")).toBe("200 origin GET http://outside.invalid/x");
+  }
+  await using _proxy = await home.start();
+  expect(await curl(...http, "http://outside.invalid/x")).toMatch(/^502 /);
+});
+
 describe("a stand-alone proxy that opens TLS", () => {
   test("makes its authority beside the file, names a bundle that programs trust, and judges methods in limited mode", async () => {
     using home = await ProxyHome.make();
