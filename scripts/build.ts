@@ -13,11 +13,12 @@ const root = path.join(import.meta.dirname, "..");
 export type Bundle = { entry: string; output: string; apart?: Readonly<Record<string, string>> };
 
 const bundles: readonly Bundle[] = [
-  { entry: "cli/main.ts", output: "cli.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs", "authority.ts": "./authority.mjs" } },
+  // The first only turns the compile cache on, which must happen before the second is loaded; so do two more below.
+  { entry: "cli/start.ts", output: "cli.mjs", apart: { "main.ts": "./cli-main.mjs" } },
+  { entry: "cli/main.ts", output: "cli-main.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs", "authority.ts": "./authority.mjs" } },
   { entry: "cli/ui/launch-screen.tsx", output: "launch-screen.mjs" },
   { entry: "cli/ui/setup-screen.tsx", output: "setup-screen.mjs" },
   { entry: "proxy/interception/authority.ts", output: "authority.mjs" },
-  // The first of the two only turns the compile cache on, which must happen before the second is loaded.
   { entry: "entrypoint/start.ts", output: "entrypoint.mjs", apart: { "main.ts": "./entrypoint-main.mjs" } },
   { entry: "entrypoint/main.ts", output: "entrypoint-main.mjs" },
   { entry: "entrypoint/keeper-start.ts", output: "keeper.mjs", apart: { "main.ts": "./keeper-main.mjs" } },

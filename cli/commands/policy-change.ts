@@ -17,6 +17,7 @@ import { readConfig, type SessionConfig } from "../config/read-config.ts";
 import { requireTrust } from "../config/trust.ts";
 import type { Edge } from "../edge.ts";
 import type { EngineKind } from "../engine/engine.ts";
+import type { Host } from "../host.ts";
 import { readBoxPolicy } from "../session/allowlist.ts";
 import { describeAgent, findProject } from "./project-policy.ts";
 import { requirePreset } from "./policy-show.ts";
@@ -29,9 +30,8 @@ const NOT_APPLIED = 70;
 
 /** Allows or denies hosts in the running boxes of this project, and where asked for in the configuration. Returns the exit code. */
 export async function changePolicy({ host, print, say }: Edge, { side, hosts, scope, engine }: Change): Promise<number> {
-  const boxes = await findLiveBoxes(host, findProject(host), engine);
   return await withPolicyLock(host.agentboxHome, async () => {
-    const config = await readConfig({ host, projectPath: findProject(host) });
+    const [boxes, config] = await readSurroundings(host, engine);
     const now = Date.now();
     if (side === "allow") for (const text of hosts.flatMap(warnHost)) say(text);
     const closes = side === "deny";
@@ -52,6 +52,11 @@ export async function changePolicy({ host, print, say }: Edge, { side, hosts, sc
   });
 }
 
+/** The engine is asked for the boxes while the configuration is read. */
+async function readSurroundings(host: Host, engine: EngineKind | undefined): Promise<[LiveBox[], SessionConfig]> {
+  return await Promise.all([findLiveBoxes(host, findProject(host), engine), readConfig({ host, projectPath: findProject(host) })]);
+}
+
 function warnHost(text: string): readonly string[] {
   const entry = parseEntry(text, "list");
   const warning = entry.ok ? warnSpecial(entry.value) : undefined;
@@ -60,9 +65,8 @@ function warnHost(text: string): readonly string[] {
 
 /** Adds a preset to the configuration, and has the running boxes take it. */
 export async function applyPreset({ host, print, say }: Edge, { preset, engine }: { preset: string; engine: EngineKind | undefined }): Promise<number> {
-  const boxes = await findLiveBoxes(host, findProject(host), engine);
   return await withPolicyLock(host.agentboxHome, async () => {
-    const config = await readConfig({ host, projectPath: findProject(host) });
+    const [boxes, config] = await readSurroundings(host, engine);
     const { id } = requirePreset(config.presets, preset);
     const edited = await editConfig({ host, config, edit: (text, file) => addPreset(text, id, file) });
     await print(`${describeEdit(edited)}\n`);
