@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -65,4 +65,15 @@ test("does not run on a Node that is too old", () => {
 
 test("is plain POSIX shell", () => {
   expect(spawnSync("sh", ["-n", launcher]).status).toBe(0);
+});
+
+test("keeps the compiled program in the user's cache, all of it, and starts without a home too", () => {
+  const program = path.join(path.dirname(launcher), "build/cli.mjs");
+  const start = (env: Record<string, string>): string => spawnSync(process.execPath, [program, "--version"], { encoding: "utf8", env }).stdout;
+  expect(start({ HOME: root })).toMatch(/^agentbox \d/);
+  const cache = path.join(root, ".cache/agentbox/compile");
+  const files = readdirSync(cache, { recursive: true, encoding: "utf8" }).map((name) => statSync(path.join(cache, name)));
+  expect(Math.max(...files.map(({ size }) => size))).toBeGreaterThan(100_000);
+  expect(start({ HOME: "not/absolute" })).toMatch(/^agentbox \d/);
+  expect(existsSync("not")).toBe(false);
 });
