@@ -1,5 +1,6 @@
 import { constants, performServerHandshake } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { endWhenGone } from "../net/dead-peer.ts";
 import { LIMITS, type Passage, type WebContext } from "../web-context.ts";
 import { Http2Exchange, type Http2Leg } from "./http2-exchange.ts";
 import { Http2Upstreams } from "./http2-upstreams.ts";
@@ -22,6 +23,7 @@ export function serveHttp2(tls: TLSSocket, { context, passage, way }: { context:
   session.once("remoteSettings", () => clearTimeout(timer));
   session.setTimeout(IDLE_MS, () => session.destroy());
   session.on("error", () => undefined);
+  endWhenGone(tls);
   session.on("stream", (stream, _headers, flags, raw) => void new Http2Exchange(leg, stream, { raw, ended: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 }));
   session.once("close", () => {
     clearTimeout(timer);

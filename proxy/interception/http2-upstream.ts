@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { endWhenGone } from "../net/dead-peer.ts";
 import { dropHopFields, type Fields } from "./http2-head.ts";
 import { type Cancel, pipeBody, sendTrailers, type UpstreamAsk } from "./upstream-ask.ts";
 
@@ -17,6 +18,7 @@ export function beginHttp2(tls: TLSSocket, authority: string): ClientHttp2Sessio
   const options = { createConnection: () => tls, settings: { enablePush: false, initialWindowSize: STREAM_WINDOW }, maxHeaderListPairs: MAX_FIELDS, strictSingleValueFields: false };
   const session = connect(`https://${authority}`, options);
   session.on("error", () => undefined);
+  endWhenGone(tls);
   session.setTimeout(IDLE_MS, () => session.destroy());
   // Its client may be gone by then.
   session.once("connect", () => session.destroyed || session.setLocalWindowSize(SESSION_WINDOW));

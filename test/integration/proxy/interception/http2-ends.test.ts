@@ -2,7 +2,8 @@ import { constants, type Http2SecureServer, type ServerHttp2Stream } from "node:
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ask, awaitAnswer, awaitClose } from "./http2-client.ts";
-import { type Authorities, makeAuthorities, openHttp2, startHttp2, startInterception } from "./interception-rig.ts";
+import { PREFACE, renderHead } from "./http2-frames.ts";
+import { type Authorities, makeAuthorities, openHttp2, openTls, startHttp2, startInterception } from "./interception-rig.ts";
 
 let authorities: Authorities;
 beforeAll(async () => {
@@ -113,5 +114,20 @@ describe("requests by HTTP/2 that end early", () => {
     opened.session.destroy();
     await expect.poll(() => open_).toBe(0);
     await expect.poll(() => opened.rig.context.flows.size).toBe(0);
+  });
+
+  test("clients that vanish in the middle of their answers leave nothing behind", async () => {
+    await using opened = await open(onStream((stream) => stream.respond({ ":status": 200 })));
+    const { rig, target, origin } = opened;
+    const heads = [target, target, "b.example", target, "b.example", "b.example", target, target].map((authority, index) => renderHead(2 * index + 1, { method: "POST", authority, path: "/" }));
+    for (let round = 0; round < 100; round += 1) {
+      const tls = await openTls(rig, target, authorities, ["h2"]);
+      tls.resume().write(Buffer.concat([PREFACE, ...heads]));
+      await new Promise((resolve) => setTimeout(resolve, round % 4));
+      tls.destroy();
+    }
+    opened.session.destroy();
+    await expect.poll(() => rig.context.flows.size, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => new Promise((resolve) => origin.server.getConnections((_error, count) => resolve(count))), { timeout: 20_000 }).toBe(0);
   });
 });

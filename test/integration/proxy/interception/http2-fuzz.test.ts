@@ -59,7 +59,7 @@ test(`of ${CONNECTIONS * FRAMES} damaged and misplaced frames none makes the pro
   expect((await ask(session, { ":path": "/" })).status).toBe(200);
   expect(seen.length).toBeGreaterThan(10);
   expect(new Set(seen)).toEqual(new Set([`https ${target} -`]));
-  await expect.poll(() => rig.context.flows.size).toBe(1);
+  await expect.poll(() => rig.context.flows.size, { timeout: 20_000 }).toBe(1);
 });
 
 function fail(): never {
