@@ -30,6 +30,8 @@ export type Failure = { ok: false; denial?: undefined; status: 502 | 504; why: s
 
 type Held = { epoch: number; until: number; tally: Tally; admitted: Admitted };
 
+/** RFC 9110 and RFC 5789. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
 /** Places held at a time; beyond that all are forgotten and judged again. */
 const MAX_HELD = 20_000;
 
@@ -86,7 +88,7 @@ export class Access {
   /** Writes a refusal down and describes it: for what only shows later, such as another name inside a tunnel. */
   refuse(asked: ConnectionFacts, decision: Decision, addresses: readonly Address[]): { ok: false; denial: Denial } {
     const { host, port, reason, rule, detail } = decision;
-    const key = `${asked.protocol} ${asked.method ?? ""} ${reason} ${host} ${asked.port}`;
+    const key = `${reason} ${tallyKeyOf(asked, decision)}`;
     this.log.count(this.log.tally(key, this.describe(asked, "deny", decision, addresses)), Date.now());
     const answer = renderAllowCommand({ host, port, reason, rule }, this.log.place);
     return { ok: false, denial: { host, port, reason: reason === "allowed" ? "proxy_disabled" : reason, rule: rule === undefined ? undefined : renderRule(rule), detail, answer } };
@@ -101,7 +103,7 @@ export class Access {
     if (kept.length === 0 && this.policy.upstream === undefined) return this.fail(asked, decision, "the name has no address");
     const port = asked.port;
     const admitted: Admitted = { ok: true, host, name: decision.host, port, addresses: kept, opaque: isOpaque(this.policy.policy, host, port) };
-    const tally = this.log.tally(`${action} ${key}`, this.describe(asked, action, decision, kept));
+    const tally = this.log.tally(`${action} ${tallyKeyOf(asked, decision)}`, this.describe(asked, action, decision, kept));
     if (this.held.size >= MAX_HELD) this.held.clear();
     if (isPlain(asked, this.policy)) this.held.set(key, { epoch: this.policy.epoch, until: found.freshUntil, tally, admitted });
     return this.record(tally, Date.now()) ?? admitted;
@@ -129,6 +131,11 @@ export class Access {
 
 function keyOf({ protocol, method, host, port }: Asked): string {
   return `${protocol} ${method ?? ""} ${host} ${port}`;
+}
+
+/** What one line of the log is about: spellings of a host and made-up methods make no lines of their own. */
+function tallyKeyOf({ protocol, method, port }: ConnectionFacts, { host }: Decision): string {
+  return `${protocol} ${method === null || KNOWN_METHODS.has(method) ? (method ?? "") : "?"} ${host} ${port}`;
 }
 
 /** Whether nothing but host, port, protocol and method decides. */

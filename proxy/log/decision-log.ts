@@ -105,7 +105,10 @@ export class DecisionLog {
     if (known !== undefined) this.closeWindow(known, now);
     tally.until = now + WINDOW_MS;
     tally.count = 0;
-    if (!this.budget.take(tally.facts.action === "deny" ? "deny" : "allow", now)) return;
+    const { action, connection } = tally.facts;
+    // A connection that was let through always has its line, however many others there are.
+    const isLetThrough = connection !== undefined && action !== "deny";
+    if (!this.budget.take(action === "deny" ? "deny" : "allow", now) && !isLetThrough) return;
     // Deleting first makes it the youngest in the order of the map.
     this.windows.delete(tally.key);
     this.windows.set(tally.key, tally);

@@ -12,6 +12,7 @@ const MAX_LINE = 4096;
 /** A token (RFC 9110 section 5.6.2), what lenient servers take for a blank (RFC 9112 section 3), and the rest of the line. */
 const LINE = /^(?<method>[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t\v\f\r]+(?<rest>[^]*)$/;
 const TOKEN_SO_FAR = /^[!#$%&'*+.^_`|~0-9A-Za-z-]*$/;
+const PROXY_SIGNATURE = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH"]);
 
 /**
@@ -21,7 +22,10 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DEL
 export function readFirstFlight(bytes: Buffer): Flight {
   const hello = readClientHello(bytes);
   if (hello.kind === "need-more") return { ...hello, harmless: false };
-  return hello.kind === "not-tls" ? readLine(bytes) : hello;
+  if (hello.kind !== "not-tls") return hello;
+  const flight = readLine(bytes);
+  // Servers differ in what they overlook in front of a request; its reader overlooks nothing.
+  return flight.kind === "other" && (isVersionNamed(bytes) || isProxyHeader(bytes)) ? { kind: "http" } : flight;
 }
 
 function readLine(bytes: Buffer): Flight {
@@ -36,6 +40,15 @@ function readLine(bytes: Buffer): Flight {
   if (text.includes(String.fromCharCode(NUL))) return { kind: "other" };
   if (lineEnd >= 0) return { kind: recogniseRequest(line?.["method"] ?? "", line?.["rest"] ?? "") };
   return bytes.length <= MAX_LINE ? { kind: "need-more", bytes: bytes.length + 1, harmless: true } : { kind: "http" };
+}
+
+function isVersionNamed(bytes: Buffer): boolean {
+  return /[^A-Za-z0-9]HTTP\/[0-9]/i.test(bytes.toString("latin1", 0, MAX_LINE));
+}
+
+/** The line or signature by which one proxy tells another who its client is: a server that takes it reads a request behind it. */
+function isProxyHeader(bytes: Buffer): boolean {
+  return bytes.toString("latin1", 0, 6) === "PROXY " || bytes.subarray(0, PROXY_SIGNATURE.length).equals(PROXY_SIGNATURE);
 }
 
 function recogniseRequest(method: string, rest: string): "http" | "http2" | "other" {
