@@ -47,7 +47,7 @@ RUN install -d -m 0710 -o 64991 -g 64990 /var/lib/agentbox-keeper \
  && install -d -m 0755 /var/lib/agentbox-keeper/log /run/agentbox /etc/claude-code \
  && ln -s /run/agentbox/policy.md /etc/claude-code/CLAUDE.md
 
-COPY entrypoint.mjs entrypoint-main.mjs keeper.mjs keeper-main.mjs proxy.mjs control.mjs /usr/local/lib/agentbox/
+COPY entrypoint.mjs entrypoint-main.mjs keeper.mjs keeper-main.mjs proxy.mjs authority.mjs control.mjs /usr/local/lib/agentbox/
 COPY allowlists/ /usr/local/share/agentbox/allowlists/
 # The compile cache is made now, by root, and only read afterwards; no program in a box keeps a setuid bit.
 # Keeper and proxy write theirs under their own uids, which Node puts into its name.

@@ -24,7 +24,7 @@ const bundles: readonly Bundle[] = [
   { entry: "entrypoint/keeper-start.ts", output: "keeper.mjs", apart: { "main.ts": "./keeper-main.mjs" } },
   { entry: "entrypoint/keeper/main.ts", output: "keeper-main.mjs" },
   { entry: "entrypoint/control-main.ts", output: "control.mjs" },
-  { entry: "proxy/main.ts", output: "proxy.mjs" },
+  { entry: "proxy/main.ts", output: "proxy.mjs", apart: { "authority.ts": "./authority.mjs" } },
   { entry: "scripts/install-agents.ts", output: "install-agents.mjs" },
 ];
 

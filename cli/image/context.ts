@@ -12,6 +12,7 @@ const contextSources: readonly ContextSource[] = [
   { pattern: "build/entrypoint*.mjs", into: "" },
   { pattern: "build/keeper*.mjs", into: "" },
   { pattern: "build/proxy.mjs", into: "" },
+  { pattern: "build/authority.mjs", into: "" },
   { pattern: "build/control.mjs", into: "" },
   { pattern: "build/install-agents.mjs", into: "" },
   { pattern: "scripts/make-user.sh", into: "" },

@@ -1,8 +1,9 @@
-// tsyringe, inside @peculiar/x509, wants this polyfill loaded ahead of it.
-// oxlint-disable-next-line import/no-unassigned-import
-import "reflect-metadata";
 import { KeyObject, randomBytes, webcrypto } from "node:crypto";
-import * as x509 from "@peculiar/x509";
+import { makeSerial } from "./serial.ts";
+import { x509 } from "./x509.ts";
+
+// Loaded together, and late: the library takes longer to load than the rest of the proxy.
+export { openIssuer } from "./issuer.ts";
 
 /** A certificate authority as PEM texts. Who holds the key can pretend to be any host before those that trust it. */
 export type Authority = { certPem: string; keyPem: string };
@@ -35,11 +36,4 @@ export async function makeAuthority(days: number = SESSION_DAYS): Promise<Author
     ],
   });
   return { certPem: `${certificate.toString("pem")}\n`, keyPem: KeyObject.from(keys.privateKey).export({ type: "pkcs8", format: "pem" }).toString() };
-}
-
-/** A random serial number of 16 bytes, in hexadecimal, that reads as positive (RFC 5280, 4.1.2.2). */
-export function makeSerial(): string {
-  const bytes = randomBytes(16);
-  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
-  return bytes.toString("hex");
 }

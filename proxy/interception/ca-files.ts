@@ -3,7 +3,7 @@ import { closeSync, constants, fchmodSync, fstatSync, fsyncSync, linkSync, lstat
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, OutputError } from "../../policy/errors.ts";
-import { type Authority, makeAuthority } from "./authority.ts";
+import type { Authority } from "./authority.ts";
 
 /** Where the stand-alone proxy keeps its authority. */
 export type AuthorityPaths = { certPath: string; keyPath: string };
@@ -27,6 +27,8 @@ export async function openAuthority(paths: AuthorityPaths): Promise<{ authority:
 
 /** True where this process made them; false where another one was faster. */
 async function makeFiles({ certPath, keyPath }: AuthorityPaths): Promise<boolean> {
+  // Loaded late: a pair that is there needs none of it.
+  const { makeAuthority } = await import("./authority.ts");
   const { certPem, keyPem } = await makeAuthority(TEN_YEARS);
   for (const file of [certPath, keyPath]) makeDirectory(path.dirname(file));
   if (!placeFile(keyPath, { content: keyPem, mode: 0o600 })) return false;

@@ -1,9 +1,9 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
-// Ahead of the library: it loads the polyfill that the library wants.
-import { type Authority, makeSerial } from "./authority.ts";
-import * as x509 from "@peculiar/x509";
 import { type Host, renderHost } from "../../policy/host-name.ts";
+import type { Authority } from "./authority.ts";
+import { makeSerial } from "./serial.ts";
+import { x509 } from "./x509.ts";
 
 /** From when until when a certificate is valid, in Unix ms. */
 export type Validity = { from: number; until: number };

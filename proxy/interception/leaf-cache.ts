@@ -77,7 +77,7 @@ export class LeafCache {
 
   private async issue(host: Host, validity: Validity): Promise<SecureContext> {
     // Loaded late: a proxy that never intercepts needs none of it.
-    this.issuer ??= import("./issuer.ts").then(({ openIssuer }) => openIssuer(this.parts.authority));
+    this.issuer ??= import("./authority.ts").then(({ openIssuer }) => openIssuer(this.parts.authority));
     const context = await (await this.issuer).issue(host, validity);
     this.parts.onIssued(renderHost(host), validity.until);
     return context;

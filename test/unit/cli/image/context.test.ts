@@ -11,7 +11,7 @@ beforeEach(() => {
   put("Dockerfile", "FROM x");
   put("build/entrypoint.mjs", "1");
   put("build/entrypoint-main.mjs", "2");
-  for (const program of ["keeper", "keeper-main", "proxy", "control"]) put(`build/${program}.mjs`, program);
+  for (const program of ["keeper", "keeper-main", "proxy", "authority", "control"]) put(`build/${program}.mjs`, program);
   put("build/install-agents.mjs", "3");
   put("scripts/make-user.sh", "4");
   put("allowlists/services.sh", "5");
@@ -33,6 +33,7 @@ test("the context holds what the image is made of and nothing else", async () =>
     "Dockerfile",
     "allowlists/presets/rust.sh",
     "allowlists/services.sh",
+    "authority.mjs",
     "ca/01.crt",
     "ca/02.crt",
     "control.mjs",

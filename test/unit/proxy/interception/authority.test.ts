@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-// Ahead of the library: it loads the polyfill that the library wants.
-import { makeAuthority, makeSerial } from "../../../../proxy/interception/authority.ts";
-import * as x509 from "@peculiar/x509";
+import { makeAuthority } from "../../../../proxy/interception/authority.ts";
+import { makeSerial } from "../../../../proxy/interception/serial.ts";
+import { x509 } from "../../../../proxy/interception/x509.ts";
 
 const DAY_MS = 86_400_000;
 
