@@ -156,7 +156,8 @@ export class HttpSession implements Reader, RequestTaker {
     this.exchange?.abort();
     if (this.exchange?.hasResponse === true) return this.destroy(true);
     this.client.write(renderAnswer(makeAnswer(status, `AgentBox refuses this request: ${complaint}`), { closes: true, isHead: false }));
-    this.finish(true);
+    this.exchange = undefined;
+    this.linger();
   }
 
   /** Goes on with what was kept. */
@@ -190,8 +191,21 @@ export class HttpSession implements Reader, RequestTaker {
   private finish(closes: boolean): void {
     this.exchange = undefined;
     this.served += 1;
-    if (closes) this.linger();
-    else this.requests.next();
+    if (!closes) this.requests.next();
+    else if (this.isLast) this.leave();
+    else this.linger();
+  }
+
+  /** A client that said that this was its last request sends nothing that could still come. */
+  private get isLast(): boolean {
+    const { head, isBodyDone, keepsBytes } = this.requests;
+    return (head.wantsClose || head.minor === 0) && isBodyDone && !keepsBytes;
+  }
+
+  private leave(): void {
+    this.requests.reading = "drop";
+    this.since = this.listener.tick;
+    this.client.close();
   }
 
   /** Says that it ends, and drops what still comes: to close at once would be a reset, which takes the answer back. */

@@ -1,8 +1,9 @@
 const FIRST = 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** Bytes that came too early or not whole, copied out of the buffer that all connections are read into. */
 export class KeptBytes {
-  buffer: Buffer = Buffer.alloc(0);
+  buffer: Buffer = NOTHING;
   start = 0;
   end = 0;
 
@@ -27,13 +28,14 @@ export class KeptBytes {
   drop(count: number): void {
     this.start += count;
     if (this.start < this.end) return;
-    this.buffer = Buffer.alloc(0);
+    this.buffer = NOTHING;
     this.start = 0;
     this.end = 0;
   }
 
   /** Hands over what is kept, and keeps nothing more. */
   take(): Buffer {
+    if (this.length === 0) return NOTHING;
     const bytes = this.buffer.subarray(this.start, this.end);
     this.drop(this.length);
     return bytes;

@@ -157,14 +157,20 @@ export abstract class MessageHead {
   }
 
   /** RFC 9112 section 6.1. No other coding than `chunked` is passed on, since its end could not be seen. */
-  private takeCoding({ bytes, valueStart, valueEnd }: Field): boolean {
+  private takeCoding(field: Field): boolean {
     if (this.chunked) return this.refuse("it has several Transfer-Encoding fields");
-    if (valueEnd - valueStart !== "chunked".length || !matches(bytes, valueStart, "chunked")) return this.refuse("its Transfer-Encoding is not chunked");
+    if (!isWord(field, "chunked")) return this.refuse("its Transfer-Encoding is not chunked");
     this.chunked = true;
     return true;
   }
 
   private takeConnection(field: Field): boolean {
+    // Nearly all say one of these.
+    if (isWord(field, "keep-alive")) return true;
+    if (isWord(field, "close")) {
+      this.wantsClose = true;
+      return true;
+    }
     const words = readList(readText(field));
     if (words === undefined) return this.refuse("its Connection field is no list of names");
     for (const word of words) {
@@ -183,6 +189,10 @@ export abstract class MessageHead {
     if (this.nominated !== undefined) this.cuts = cutNamed({ bytes, from, start: this.fieldsAt, end: this.at, names: this.nominated, cuts: this.cuts });
     return this.check();
   }
+}
+
+function isWord({ bytes, valueStart, valueEnd }: Field, word: string): boolean {
+  return valueEnd - valueStart === word.length && matches(bytes, valueStart, word);
 }
 
 /** The value of a field, in small letters. */

@@ -1,6 +1,6 @@
 import { createServer, type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { LARGE, releaseLarge, SHARED, takeLarge } from "./read-buffer.ts";
+import { LARGE, releaseLarge, SHARED, sharedView, takeLarge } from "./read-buffer.ts";
 
 /** Who reads a connection. */
 export type Reader = {
@@ -104,6 +104,13 @@ export class Connection {
     else this.socket.end();
   }
 
+  /** Sends what was written, and ends both directions: for a client that said that it sends nothing more. */
+  close(): void {
+    // What the system has it still delivers. TLS has a word to say first.
+    if (this.socket.writableLength === 0 && !(this.socket instanceof TLSSocket)) this.socket.destroy();
+    else this.socket.end();
+  }
+
   /** Ends it at once; `reset` tells the other side that it was not meant to end here. */
   destroy(reset = false): void {
     // Only TCP knows a reset; TLS that ends without its closing alert says the same.
@@ -113,6 +120,11 @@ export class Connection {
 
   get isClosed(): boolean {
     return this.closed || this.socket.destroyed;
+  }
+
+  /** It is open, and nothing has come of it. */
+  get isFresh(): boolean {
+    return !this.isClosed && !this.ended && this.bytesIn === 0;
   }
 
   private open(handle: object | undefined): Socket {
@@ -131,7 +143,7 @@ export class Connection {
   }
 
   private take(length: number, buffer: Uint8Array): boolean {
-    const go = this.count(Buffer.from(buffer.buffer, buffer.byteOffset, length));
+    const go = this.count(buffer === SHARED ? sharedView(length) : Buffer.from(buffer.buffer, buffer.byteOffset, length));
     if (length < buffer.length) this.filled = 0;
     else if (this.own === undefined && (this.filled += 1) >= BULKY) this.own = takeLarge();
     // A flow that trickles again gives its buffer back, but not while a write may still read from it.

@@ -17,3 +17,16 @@ export function takeLarge(): Buffer {
 export function releaseLarge(buffer: Buffer): void {
   if (free.length < KEPT) free.push(buffer);
 }
+
+/** Views of the shared buffer's beginning, by length: reads are often of the same few. */
+const views: (Buffer | undefined)[] = [];
+const VIEWS = 256;
+
+/** What a read left in the shared buffer. */
+export function sharedView(length: number): Buffer {
+  const known = views[length % VIEWS];
+  if (known?.length === length) return known;
+  const view = SHARED.subarray(0, length);
+  views[length % VIEWS] = view;
+  return view;
+}
