@@ -69,11 +69,12 @@ function addWord({ text, file, table = "network", key, word, canonical }: WordEd
   const wanted = canonical(word);
   if (!wanted.ok) throw new ConfigError({ ...wanted.complaint, place: { file } });
   const before = parseToml(file, text).value;
+  const elements = readElements(before, table, key);
+  // The tree of a long file takes time, which only an edit is worth.
+  if (elements.some((element) => isSame(canonical(element), wanted.value))) return text;
   const editable = readEditable(file, text);
   const pair = findPair(editable, table, key);
   const line = `[${table}] ${key} = [${JSON.stringify(word)}]`;
-  const elements = readElements(before, table, key);
-  if (elements.some((element) => isSame(canonical(element), wanted.value))) return text;
   if (pair !== undefined && pair.value.type !== "TOMLArray") throw refuseEdit(editable, file, pair, line);
   const edits = pair?.value.type === "TOMLArray" ? appendElement(editable, pair.value, word) : [insertPair(editable, table, { key, value: `[${JSON.stringify(word)}]` })];
   return proveEdit({ editable, file, edits, line, expected: withKey(before, { table, key, value: [...elements, word] }), pair });
@@ -83,11 +84,12 @@ function removeWord({ text, file, key, word, canonical }: WordEdit): string {
   const wanted = canonical(word);
   if (!wanted.ok) throw new ConfigError({ ...wanted.complaint, place: { file } });
   const before = parseToml(file, text).value;
+  const elements = readElements(before, "network", key);
+  const index = elements.findIndex((element) => isSame(canonical(element), wanted.value));
+  if (index < 0) return text;
   const editable = readEditable(file, text);
   const pair = findPair(editable, "network", key);
   if (pair?.value.type !== "TOMLArray") return text;
-  const elements = readElements(before, "network", key);
-  const index = elements.findIndex((element) => isSame(canonical(element), wanted.value));
   const node: AST.TOMLContentNode | undefined = pair.value.elements[index];
   if (node === undefined) return text;
   const left = elements.filter((_, at) => at !== index);
