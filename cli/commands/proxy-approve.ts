@@ -91,14 +91,16 @@ export function askOnThisTerminal(onInterrupt: () => void): { ask: AskLine; clos
   let lines: Interface | undefined;
   let answer: ((text: string | undefined) => void) | undefined;
   const over = new AbortController();
+  const giveUp = (): void => {
+    over.abort();
+    answer?.(undefined);
+  };
   const open = (): Interface => {
     const opened = createInterface({ input: process.stdin, output: process.stderr });
     opened.on("line", (text) => answer?.(text));
     opened.on("SIGINT", onInterrupt);
-    opened.once("close", () => {
-      over.abort();
-      answer?.(undefined);
-    });
+    // A terminal that is gone answers with an error, also when it is let go.
+    opened.on("error", giveUp).once("close", giveUp);
     return opened;
   };
   const ask = async (question: string): Promise<string | undefined> => {

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { isatty } from "node:tty";
 import { renderComplaint, KnownError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import { describeProxyEnvironment, DIRECT_LOOPBACK, renderExports } from "../../policy/proxy-environment.ts";
@@ -19,6 +20,9 @@ import { type RunningProxy, startProxy } from "./proxy-start.ts";
 
 type Command = Extract<ProxyCommand, { verb: "proxy" }>;
 
+/** How often a terminal is looked at whose programs were told that it goes. */
+const CLOSING_MS = 500;
+
 /** Runs the stand-alone proxy until it is told to end, and prints what leads programs to it. */
 export async function runProxy(edge: Edge, { file, logDir, approve }: Command): Promise<number> {
   const { host, print, say } = edge;
@@ -27,7 +31,7 @@ export async function runProxy(edge: Edge, { file, logDir, approve }: Command): 
   const directory = findProxyDirectory(host.agentboxHome);
   const running = await startProxy({ source, loaded, directory, logDir: logDir === undefined ? directory : resolve(host.cwd, logDir), approve, place: describePlace(host, file), siteCa: findSiteCa(edge), onBug: (error) => say(`this is a bug, please report it: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`) });
   const { promise, resolve: end } = Promise.withResolvers<string>();
-  const stops = [watchConfig(running, say), takeSignals(running, { say, end }), approveRefused(edge, running, { source, interrupt: () => end("ended by SIGINT") })];
+  const stops = [watchConfig(running, say), takeSignals(edge, running, end), approveRefused(edge, running, { source, interrupt: () => end("ended by SIGINT") })];
   try {
     for (const warning of running.standalone.warnings) say(warning);
     warnReadableKey(edge, loaded);
@@ -90,8 +94,17 @@ function watchConfig({ standalone }: RunningProxy, say: Edge["say"]): () => void
   return stop;
 }
 
-function takeSignals({ standalone }: RunningProxy, { say, end }: { say: Edge["say"]; end: (why: string) => void }): () => void {
+function takeSignals({ host, say }: Edge, { standalone }: RunningProxy, end: (why: string) => void): () => void {
+  let closing: NodeJS.Timeout | undefined;
+  const endWithTerminal = (): boolean => {
+    const gone = host.terminal && !isatty(0);
+    if (gone) end("its terminal was closed");
+    return gone;
+  };
   const reload = (): void => {
+    // The same signal comes from a terminal that is closed, or that will be in a moment, with which everything ends that was started there.
+    if (endWithTerminal()) return;
+    closing ??= setInterval(endWithTerminal, CLOSING_MS).unref();
     standalone.reload("asked for by SIGHUP").then(
       () => say("the configuration was read again"),
       (error: unknown) => tellRefused(error, say),
@@ -99,7 +112,10 @@ function takeSignals({ standalone }: RunningProxy, { say, end }: { say: Edge["sa
   };
   const finish = (signal: NodeJS.Signals): void => end(`ended by ${signal}`);
   process.on("SIGHUP", reload).on("SIGINT", finish).on("SIGTERM", finish);
-  return () => void process.off("SIGHUP", reload).off("SIGINT", finish).off("SIGTERM", finish);
+  return () => {
+    clearInterval(closing);
+    process.off("SIGHUP", reload).off("SIGINT", finish).off("SIGTERM", finish);
+  };
 }
 
 function tellRefused(error: unknown, say: Edge["say"]): void {

@@ -147,6 +147,23 @@ describe("--approve on a terminal", () => {
   });
 });
 
+test.each([{ when: "while nobody is asked", asks: false }, { when: "at a question", asks: true }])("a terminal that is closed $when ends the proxy cleanly, while SIGHUP has the file read again", async ({ asks }) => {
+  using home = await ProxyHome.make();
+  home.write({});
+  const proxy = await TerminalProxy.start(home);
+  const started = /process (?<pid>\d+);/.exec(JSON.stringify(home.readLog()))?.groups?.["pid"];
+  process.kill(Number(started), "SIGHUP");
+  await proxy.untilShown("the configuration was read again");
+  expect((await home.ctl("health")).stdout).toBe("ok\n");
+  if (asks) {
+    await ask(home, "a.invalid");
+    await proxy.untilShown("refused: a.invalid:80");
+  }
+  proxy.child.kill("SIGKILL");
+  await expect.poll(() => home.readLog().map((record) => (record.kind === "event" ? `${record.event} ${record.detail}` : "")), SLOW).toContain("stop its terminal was closed");
+  await expect.poll(async () => (await home.ctl("health")).code, SLOW).toBe(69);
+});
+
 test("without a terminal nobody is asked, and that is said once", async () => {
   using home = await ProxyHome.make();
   home.write({ more: "approve = true" });
