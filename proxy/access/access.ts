@@ -69,7 +69,7 @@ export class Access {
 
   /** Judges what a client wants, at once where nothing has to be resolved. */
   admit(asked: Asked): Outcome | Promise<Outcome> {
-    const key = keyOf(asked);
+    const key = asked.memo === undefined ? keyOf(asked) : (asked.memo.key ??= keyOf(asked));
     const held = this.held.get(key);
     const now = Date.now();
     if (held !== undefined && held.until > now && isPlain(asked, this.policy)) return this.record(held.tally, now) ?? held.admitted;

@@ -1,3 +1,4 @@
+import { addTo } from "../log/traffic.ts";
 import { Slots } from "../net/slots.ts";
 import type { Access, Admitted } from "./access.ts";
 import { type Asked, judgeAddresses, judgeHost } from "./judgement.ts";
@@ -71,7 +72,12 @@ class OpenFlow implements Flow {
     if (!this.all.delete(this)) return;
     const { asked, admitted } = this.input;
     const now = Date.now();
-    this.access.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut, ...this.measure(bodies) }, { bytesUp, bytesDown, durationMs: Math.max(0, now - this.started) }, now);
+    const carried = { bytesUp, bytesDown, durationMs: Math.max(0, now - this.started) };
+    // What was cut, and what is measured, has lines of its own.
+    const memo = this.wasCut || bodies !== undefined ? undefined : asked.memo;
+    if (memo?.traffic?.isOver === false) return addTo(memo.traffic, carried);
+    const window = this.access.log.addTraffic({ protocol: asked.protocol, method: asked.method, host: admitted.name, port: admitted.port, cut: this.wasCut, ...this.measure(bodies) }, carried, now);
+    if (memo !== undefined) memo.traffic = window;
   }
 
   forget(): void {

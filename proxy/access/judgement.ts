@@ -4,10 +4,14 @@ import { parseHost, type Host } from "../../policy/host-name.ts";
 import { judgeUse, type Use } from "../../policy/use.ts";
 import { judgeAddress } from "../dns/name-verdict.ts";
 import type { ConnectionFacts } from "../log/line.ts";
+import type { TrafficWindow } from "../log/traffic.ts";
 import type { AccessPolicy } from "./access-policy.ts";
 
 /** What a client wants: where to, as it wrote it, and what for. */
-export type Asked = ConnectionFacts & { port: number; host: string; use: Use };
+export type Asked = ConnectionFacts & { port: number; host: string; use: Use; memo?: AskedMemo };
+
+/** What is worked out of a question each time, kept by who asks the same on and on. It holds no answer. */
+export type AskedMemo = { key: string | undefined; traffic: TrafficWindow | undefined };
 
 /** `report`: refused by the policy, and let through because the box runs in report mode. */
 export type Verdict = { action: "allow" | "report"; decision: Decision; host: Host } | { action: "deny"; decision: Decision };

@@ -16,7 +16,7 @@ export class LastRequest {
   private readonly host: Buffer;
 
   constructor(head: RequestHead, bytes: Buffer, from: number, { asked, admitted, authority, key }: Pick<LastRequest, "asked" | "admitted" | "authority" | "key">) {
-    this.asked = asked;
+    this.asked = { ...asked, memo: { key: undefined, traffic: undefined } };
     this.admitted = admitted;
     this.authority = authority;
     this.key = key;

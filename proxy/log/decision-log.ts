@@ -5,7 +5,7 @@ import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
 import { type LineFacts, renderLine } from "./line.ts";
-import { TrafficWindows, type TrafficKey } from "./traffic.ts";
+import { type TrafficKey, type TrafficWindow, TrafficWindows } from "./traffic.ts";
 
 /**
  * The repeats of one (protocol, host, port, reason). Until the time `until` they are only counted; who
@@ -77,9 +77,9 @@ export class DecisionLog {
     return this.windows.get(key) ?? { key, until: 0, count: 0, facts };
   }
 
-  /** Adds what a connection carried, now that it is over. */
-  addTraffic(key: TrafficKey, carried: { bytesUp: number; bytesDown: number; durationMs: number }, now: number): void {
-    this.traffic.add(key, carried, now);
+  /** Adds what a connection carried, now that it is over; returns where it was added, for who adds the same again. */
+  addTraffic(key: TrafficKey, carried: { bytesUp: number; bytesDown: number; durationMs: number }, now: number): TrafficWindow {
+    return this.traffic.add(key, carried, now);
   }
 
   /** Writes an entry as it is. */
