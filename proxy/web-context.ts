@@ -15,11 +15,14 @@ export type Passage = {
 /** Opens the way to an admitted place. */
 export type OpenUpstream = (admitted: Admitted) => Promise<Dialled>;
 
+/** A connection to the host around, which nobody has used yet, and the policy that it was opened under. */
+export type Opened = { connection: Connection; epoch: number };
+
 /**
  * HTTP that is not asked of the proxy by name: from a redirected port, or inside a tunnel or opened TLS. What
  * was encrypted leaves only through the `openUpstream` beside it, which verifies who is there.
  */
-export type HttpInside = ({ scheme: "http" } | { scheme: "https"; openUpstream: OpenUpstream }) & {
+export type HttpInside = ({ scheme: "http"; opened?: Opened | undefined } | { scheme: "https"; openUpstream: OpenUpstream }) & {
   port: number;
   /** The host of the tunnel around it, which every request has to name; undefined on a redirected port, where the Host decides. */
   host: string | undefined;

@@ -35,15 +35,19 @@ export class HttpListener {
   /** Others have its connection now, or it is closed. */
   forget(session: HttpSession): void {
     this.sessions.delete(session);
+    takeOpened(session.place, Number.NaN);
   }
 
   /** Opens the way to an admitted place, for a head that was written for it: to the site's proxy it names more. */
-  async dial(admitted: Admitted, { inside }: Place, writtenFor: Upstream | undefined): Promise<Dialled> {
+  async dial(admitted: Admitted, place: Place, writtenFor: Upstream | undefined): Promise<Dialled> {
     const { access, dialler } = this.context;
+    const { inside } = place;
     if (inside?.scheme === "https") return await inside.openUpstream(admitted);
     const { upstream } = access.policy;
     if (describeUpstream(upstream) !== describeUpstream(writtenFor)) return { ok: false, status: 502, why: "the way out changed meanwhile" };
-    return upstream === undefined ? await dialler.dial(admitted, undefined) : await dialler.dialUpstream(upstream);
+    if (upstream !== undefined) return await dialler.dialUpstream(upstream);
+    const connection = takeOpened(place, access.policy.epoch);
+    return connection === undefined ? await dialler.dial(admitted, undefined) : { ok: true, connection };
   }
 
   /** Closes the idle connections to servers, when no request will come any more. */
@@ -60,6 +64,16 @@ export class HttpListener {
     clearInterval(this.timer);
     this.timer = undefined;
   }
+}
+
+/** Takes the connection that a tunnel brought along, where it is as good as a new one; ends it where it is not. */
+function takeOpened({ inside }: Place, epoch: number): Connection | undefined {
+  if (inside?.scheme !== "http" || inside.opened === undefined) return undefined;
+  const { opened } = inside;
+  inside.opened = undefined;
+  if (opened.epoch === epoch && opened.connection.isFresh) return opened.connection;
+  opened.connection.destroy();
+  return undefined;
 }
 
 function describeUpstream(upstream: Upstream | undefined): string {

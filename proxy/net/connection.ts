@@ -1,6 +1,6 @@
 import { createServer, type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { LARGE, releaseLarge, SHARED, sharedView, takeLarge } from "./read-buffer.ts";
+import { copyShared, keepCopy, LARGE, releaseLarge, SHARED, sharedView, takeLarge } from "./read-buffer.ts";
 
 /** Who reads a connection. */
 export type Reader = {
@@ -78,7 +78,11 @@ export class Connection {
 
   /** Writes what another connection read: copied where its buffer is shared. */
   writeRead(bytes: Buffer): boolean {
-    return this.write(bytes.buffer === SHARED.buffer ? Buffer.from(bytes) : bytes);
+    if (bytes.buffer !== SHARED.buffer) return this.write(bytes);
+    const copy = copyShared(bytes);
+    if (this.write(copy)) return true;
+    keepCopy(copy);
+    return false;
   }
 
   /** Calls once everything written so far is with the system; never, where the connection ends before. */
@@ -120,6 +124,11 @@ export class Connection {
 
   get isClosed(): boolean {
     return this.closed || this.socket.destroyed;
+  }
+
+  /** The other side sends nothing more. */
+  get isEnded(): boolean {
+    return this.ended;
   }
 
   /** It is open, and nothing has come of it. */

@@ -1,8 +1,8 @@
 import { LIMITS } from "../web-context.ts";
 import { Cursor } from "./cursor.ts";
 
-/** What a client says of the server that it wants, before anything is encrypted. `ech`: the real name may be another, hidden one. */
-export type Hello = { kind: "hello"; sni: string | undefined; alpn: readonly string[]; ech: boolean };
+/** What a client says of the server that it wants, before anything is encrypted. `ech`: the real name may be another, hidden one. `end` is the place behind its records. */
+export type Hello = { kind: "hello"; sni: string | undefined; alpn: readonly string[]; ech: boolean; end: number };
 
 /** `need-more` tells how many bytes there have to be before it is worth looking again. */
 export type HelloRead = Hello | { kind: "need-more"; bytes: number } | { kind: "not-tls" } | { kind: "malformed"; what: string };
@@ -52,7 +52,7 @@ export function readClientHello(bytes: Buffer): HelloRead {
       if (size > LIMITS.helloBytes) return malformed(TOO_LARGE);
     }
     if (size === undefined || length < size) continue;
-    return length === size ? readMessage(join(parts)) : malformed("bytes behind the hello in its record");
+    return length === size ? readMessage(join(parts), end) : malformed("bytes behind the hello in its record");
   }
 }
 
@@ -80,7 +80,7 @@ function recogniseSsl2(bytes: Buffer): HelloRead {
   return major === undefined ? { kind: "need-more", bytes: bytes.length + 1 } : malformed("a hello of SSL 2");
 }
 
-function readMessage(message: Buffer): Hello | Malformed {
+function readMessage(message: Buffer, end: number): Hello | Malformed {
   const body = new Cursor(message, MESSAGE_HEAD, message.length);
   // Version and random.
   body.skip(2 + 32);
@@ -88,7 +88,7 @@ function readMessage(message: Buffer): Hello | Malformed {
   const suites = body.vector(2);
   const compressions = body.vector(1);
   if (body.broken || session.left > 32 || suites.left === 0 || suites.left % 2 === 1 || compressions.left === 0) return malformed("the hello's head is not whole");
-  const hello: Hello = { kind: "hello", sni: undefined, alpn: [], ech: false };
+  const hello: Hello = { kind: "hello", sni: undefined, alpn: [], ech: false, end };
   if (body.left === 0) return hello;
   const extensions = body.vector(2);
   if (body.broken || body.left > 0) return malformed("the extensions do not fill the hello");

@@ -9,7 +9,7 @@ import { TunnelRelay } from "../tunnel/tunnel-relay.ts";
 import { describeTunnel } from "../tunnel/tunnel-use.ts";
 import { LIMITS, type WebContext } from "../web-context.ts";
 import { ACCESS_DENIED } from "./alert.ts";
-import { type HelloRead, readClientHello } from "./client-hello.ts";
+import { type Hello, type HelloRead, readClientHello } from "./client-hello.ts";
 import { NAMELESS, objectToHello } from "./hello-objection.ts";
 
 /** Serves a client whose connection was redirected here: the name in its hello decides, since nobody told where it wanted to go. */
@@ -67,12 +67,12 @@ class Arrival implements Reader {
     const asked: Asked = { ...this.describe(), host, use: describeTunnel(access, { via: "tls", host, port: this.port }) };
     const objection = objectToHello(read, { host: undefined, refuseEch: access.policy.refuseEch });
     const verdict = objection === undefined ? undefined : judgeHost(access.policy, asked);
-    if (objection === undefined || verdict === undefined) void this.connect(asked);
+    if (objection === undefined || verdict === undefined) void this.connect(asked, read);
     else this.deny(verdict.action === "deny" ? verdict.decision : { ...verdict.decision, action: "deny", reason: "host_mismatch", detail: objection });
     return false;
   }
 
-  private async connect(asked: Asked): Promise<void> {
+  private async connect(asked: Asked, hello: Hello): Promise<void> {
     const { client, context } = this;
     if (asked.use.kind === "tunnel" && asked.use.intercepted) {
       const outcome = await context.access.admit(asked);
@@ -91,7 +91,11 @@ class Arrival implements Reader {
       return;
     }
     const relay = new TunnelRelay({ client, upstream, flows: context.flows, asked, admitted, early: this.kept.length });
-    if (relay.passOn(this.kept.take(), asked)) client.resume();
+    const refuse = (detail: string): void => {
+      relay.abandon();
+      this.deny({ ...judgeUnreadable(admitted.name, this.port, detail), reason: "host_mismatch" });
+    };
+    if (relay.passHello(this.kept.take(), asked, { hello, refuse })) client.resume();
   }
 
   private refuse(detail: string, reason: "denied" | "host_mismatch" = "denied"): false {

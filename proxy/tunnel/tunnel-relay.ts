@@ -1,7 +1,9 @@
 import type { Flow, FlowInput, Flows } from "../access/flows.ts";
 import type { Connection, Reader } from "../net/connection.ts";
 import { Pump } from "../net/relay.ts";
+import type { Hello } from "../tls/client-hello.ts";
 import type { Passage } from "../web-context.ts";
+import { HandshakeWatch } from "./handshake-watch.ts";
 
 /** Whoever is handed a connection has to read it at once; until then nothing of it goes anywhere. */
 const NOBODY: Reader = { onBytes: () => false, onEnd: () => undefined, onClose: () => undefined };
@@ -19,28 +21,36 @@ export class TunnelRelay implements FlowInput {
   readonly admitted: Passage["admitted"];
   private readonly upstream: Connection;
   private readonly flow: Flow;
-  private readonly startUp: number;
-  private readonly startDown: number;
+  private readonly upBefore: number;
+  private readonly downBefore: number;
+  private readonly down: Pump;
   private up: Pump | undefined;
   private open = 2;
 
   constructor({ client, upstream, flows, asked, admitted, early }: RelayParts) {
     this.client = client;
     this.upstream = upstream;
-    this.startUp = client.bytesIn - early;
-    this.startDown = upstream.bytesIn;
+    this.upBefore = client.bytesIn - early;
+    this.downBefore = upstream.bytesIn;
     this.asked = asked;
     this.admitted = admitted;
     this.flow = flows.begin(this);
-    upstream.read(new Pump(upstream, client, () => this.close()));
+    this.down = new Pump(upstream, client, () => this.close());
+    upstream.read(this.down);
   }
 
   /** Hands the client's first bytes on, and from now on all others; false if the client has to wait. `asked` is what is known by now. */
   passOn(first: Buffer, asked: Passage["asked"]): boolean {
-    this.asked = asked;
-    this.up = new Pump(this.client, this.upstream, () => this.close());
-    this.client.handTo(this.up);
-    return first.length === 0 || this.up.onBytes(first);
+    const up = this.startUp(asked);
+    this.client.handTo(up);
+    return first.length === 0 || up.onBytes(first);
+  }
+
+  /** Hands a hello on, and all that follows. `refuse` is told of a second hello that is not the first again. */
+  passHello(first: Buffer, asked: Passage["asked"], { hello, refuse }: { hello: Hello; refuse: (detail: string) => void }): boolean {
+    // A server that has ended already will ask for nothing.
+    if (this.upstream.isEnded) return this.passOn(first, asked);
+    return new HandshakeWatch({ client: this.client, upstream: this.upstream, up: this.startUp(asked), down: this.down, hello, refuse }).begin(first);
   }
 
   /** Tells the server that the client's bytes, all handed on, were the last. */
@@ -55,7 +65,7 @@ export class TunnelRelay implements FlowInput {
     return this.upstream;
   }
 
-  /** Ends it before anything of the client's was handed on. */
+  /** Ends it, and leaves the client to whoever has last words for it. */
   abandon(): void {
     this.upstream.handTo(NOBODY);
     this.upstream.destroy();
@@ -67,12 +77,18 @@ export class TunnelRelay implements FlowInput {
     this.upstream.destroy(true);
   }
 
+  private startUp(asked: Passage["asked"]): Pump {
+    this.asked = asked;
+    this.up = new Pump(this.client, this.upstream, () => this.close());
+    return this.up;
+  }
+
   private close(): void {
     this.open -= 1;
     if (this.open === 0) this.writeDown();
   }
 
   private writeDown(): void {
-    this.flow.end({ bytesUp: this.up === undefined ? 0 : this.client.bytesIn - this.startUp, bytesDown: this.upstream.bytesIn - this.startDown });
+    this.flow.end({ bytesUp: this.up === undefined ? 0 : this.client.bytesIn - this.upBefore, bytesDown: this.upstream.bytesIn - this.downBefore });
   }
 }

@@ -52,6 +52,8 @@ class Opening implements Reader {
   private harmless = true;
   private timer: NodeJS.Timeout | undefined;
 
+  private readonly refuseSecond = (detail: string): void => void this.refuse(detail, { reason: "host_mismatch", words: ACCESS_DENIED });
+
   constructor(context: WebContext, passage: Passage, relay: TunnelRelay) {
     this.context = context;
     this.passage = passage;
@@ -107,21 +109,21 @@ class Opening implements Reader {
     if (objection !== undefined) return this.refuse(objection, { reason: "host_mismatch", words: ACCESS_DENIED });
     const intercepted = access.intercepts(admitted.name);
     // Nothing new: the flow was judged with the same name, and is again by each new policy.
-    if (hello.sni === admitted.name && !intercepted && !isIntercepted(asked)) return this.relay.passOn(bytes, asked);
+    if (hello.sni === admitted.name && !intercepted && !isIntercepted(asked)) return this.relay.passHello(bytes, asked, { hello, refuse: this.refuseSecond });
     const known = this.withUse(intercepted, hello.sni === undefined ? [] : [hello.sni]);
     const verdict = judgeHost(access.policy, known);
     if (verdict.action === "deny") return this.leave({ ...known, protocol: "tls-sni" }, verdict.decision, ACCESS_DENIED);
-    if (!intercepted) return this.relay.passOn(bytes, known);
+    if (!intercepted) return this.relay.passHello(bytes, known, { hello, refuse: this.refuseSecond });
     const upstream = this.relay.handOver();
     intercept(this.relay.client, Buffer.from(bytes), { asked, admitted, upstream });
     return false;
   }
 
-  /** Every request in the tunnel is judged, and dialled for, on its own. */
+  /** Every request in the tunnel is judged on its own; the first may have the connection that is there. */
   private serveHttp(bytes: Buffer): boolean {
     const { asked: { protocol, client }, admitted: { name, port } } = this.passage;
-    this.relay.handOver().destroy();
-    this.context.serveInside(this.relay.client, Buffer.from(bytes), { scheme: "http", port, host: name, protocol, client });
+    const opened = { connection: this.relay.handOver(), epoch: this.context.access.policy.epoch };
+    this.context.serveInside(this.relay.client, Buffer.from(bytes), { scheme: "http", opened, port, host: name, protocol, client });
     return false;
   }
 

@@ -74,6 +74,14 @@ describe("the answer to CONNECT", () => {
     expect(rig.asked).toEqual([]);
   });
 
+  test("of a refusal arrives whole although the client goes on sending", async () => {
+    await using rig = await start();
+    await using client = await RawClient.open(rig.port);
+    await client.send(Buffer.concat([Buffer.from("CONNECT evil.example.org:443 HTTP/1.1\r\nHost: evil.example.org:443\r\n\r\n"), Buffer.alloc(4 * 1024 * 1024)]));
+    expect((await client.rest()).toString()).toContain("agentbox policy allow evil.example.org\n");
+    expect(client.error).toBeUndefined();
+  });
+
   test("of a failure is no refusal", async () => {
     await using rig = await start();
     await using client = await RawClient.open(rig.port);

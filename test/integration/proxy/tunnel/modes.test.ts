@@ -167,39 +167,6 @@ describe.each<"connect" | "socks">(["connect", "socks"])("asked for by %s", (way
     expect(decisions(rig).at(-1)).toMatchObject({ action: "deny", reason: way === "socks" ? "method_not_allowed" : "mitm_required" });
   });
 
-  test("limited mode with interception judges the methods of HTTP in the tunnel", async () => {
-    await using rig = await start(way, { methods: "limited", settings: { intercept: true } });
-    const reading = await ask(rig, way);
-    await reading.client.send(`GET / HTTP/1.1\r\nHost: ${HOST}:${origin.port}\r\n\r\n`);
-    expect(await reading.client.takeHead()).toMatch(/^HTTP\/1\.1 200 /);
-    const writing = await ask(rig, way);
-    await writing.client.send(`POST / HTTP/1.1\r\nHost: ${HOST}:${origin.port}\r\nContent-Length: 0\r\n\r\n`);
-    expect(await writing.client.takeHead()).toMatch(/^HTTP\/1\.1 403 /);
-    expect(decisions(rig).at(-1)).toMatchObject({ action: "deny", reason: "method_not_allowed", method: "POST" });
-  });
-
-  test("each request of a kept connection in the tunnel is judged", async () => {
-    await using rig = await start(way, { allow: [`${HOST}:${origin.port}`, `b.example.com:${origin.port}`], hosts: { [HOST]: ["127.0.0.1"], "b.example.com": ["127.0.0.1"] } });
-    const { client } = await ask(rig, way);
-    const get = (host: string): string => `GET / HTTP/1.1\r\nHost: ${host}:${origin.port}\r\n\r\n`;
-    await client.send(get(HOST));
-    const head = await client.takeHead();
-    expect(head).toMatch(/^HTTP\/1\.1 200 /);
-    await client.take(Number(/Content-Length: (?<count>[0-9]+)/i.exec(head)?.groups?.["count"]));
-    await client.send(get("b.example.com"));
-    expect(await client.takeHead()).toMatch(/^HTTP\/1\.1 403 /);
-    expect(decisions(rig).at(-1)).toMatchObject({ action: "deny", reason: "host_mismatch" });
-  });
-
-  test("a client of HTTP/2 without TLS is told to speak HTTP/1.1", async () => {
-    await using rig = await start(way, {});
-    const { client } = await ask(rig, way);
-    await client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    const frames = await client.rest();
-    // A GOAWAY with HTTP_1_1_REQUIRED.
-    expect([frames[12], frames.at(-1)]).toEqual([7, 0x0d]);
-  });
-
   test("a server that refuses is told apart from a policy that does", async () => {
     const gone = await startOrigin();
     await gone[Symbol.asyncDispose]();

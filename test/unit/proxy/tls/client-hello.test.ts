@@ -23,7 +23,7 @@ describe("a hello", () => {
     { what: "with the mark of an inner encrypted hello, which hides nothing", options: { ech: [1], alpn: [] }, sni: "a.example.com" },
     { what: "without a session", options: { session: none, alpn: [] }, sni: "a.example.com" },
   ])("$what is read", ({ options, sni, alpn = [], ech = false }) => {
-    expect(readClientHello(makeHello(options))).toEqual({ kind: "hello", sni, alpn, ech });
+    expect(readClientHello(makeHello(options))).toEqual({ kind: "hello", sni, alpn, ech, end: makeHello(options).length });
   });
 
   test("of a real client is read", async () => {
@@ -38,11 +38,11 @@ describe("a hello", () => {
     client.destroy();
     socket.destroy();
     server.close();
-    expect(readClientHello(first)).toEqual({ kind: "hello", sni: "real.example.com", alpn: ["h2"], ech: false });
+    expect(readClientHello(first)).toEqual({ kind: "hello", sni: "real.example.com", alpn: ["h2"], ech: false, end: first.length });
   });
 
   test("is read with early data behind it", () => {
-    expect(readClientHello(Buffer.concat([makeHello(), bytes(20, 3, 3, 0, 1, 1), bytes(23, 3, 3, 0, 2, 9, 9)])).kind).toBe("hello");
+    expect(readClientHello(Buffer.concat([makeHello(), bytes(20, 3, 3, 0, 1, 1), bytes(23, 3, 3, 0, 2, 9, 9)]))).toMatchObject({ kind: "hello", end: makeHello().length });
   });
 
   test.for([1, 2, 3, 4, 5, 7, 64, 100, 16_384])("is read out of records of %i bytes", (size) => {
