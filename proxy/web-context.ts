@@ -16,7 +16,7 @@ export type Passage = {
 export type OpenUpstream = (admitted: Admitted) => Promise<Dialled>;
 
 /** A connection to the host around, which nobody has used yet, and the policy that it was opened under. */
-export type Opened = { connection: Connection; epoch: number };
+type Opened = { connection: Connection; epoch: number };
 
 /**
  * HTTP that is not asked of the proxy by name: from a redirected port, or inside a tunnel or opened TLS. What

@@ -11,7 +11,7 @@ import type { AccessPolicy } from "./access-policy.ts";
 export type Asked = ConnectionFacts & { port: number; host: string; use: Use; memo?: AskedMemo };
 
 /** What is worked out of a question each time, kept by who asks the same on and on. It holds no answer. */
-export type AskedMemo = { key: string | undefined; traffic: TrafficWindow | undefined };
+type AskedMemo = { key: string | undefined; traffic: TrafficWindow | undefined };
 
 /** `report`: refused by the policy, and let through because the box runs in report mode. */
 export type Verdict = { action: "allow" | "report"; decision: Decision; host: Host } | { action: "deny"; decision: Decision };
