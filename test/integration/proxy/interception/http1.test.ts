@@ -178,4 +178,18 @@ describe("HTTP/1.1 inside opened TLS", () => {
     expect(decisions(opened.rig, "deny")).toContainEqual(expect.objectContaining({ reason: "not_allowed", host: "a.example", method: "GET" }));
     expect(opened.rig.context.flows.size).toBe(0);
   });
+
+  test("clients that vanish leave nothing behind", async () => {
+    await using opened = await open((asked, response) => {
+      if (asked.url === "/stall") response.write("begun");
+      else response.end("ok");
+    });
+    for (let round = 0; round < 60; round += 1) {
+      const tls = await opened.tls();
+      tls.resume().write(`POST ${round % 2 === 0 ? "/stall" : "/"} HTTP/1.1\r\nHost: ${opened.target}\r\nContent-Length: 1000\r\n\r\nhalf`);
+      await new Promise((resolve) => setTimeout(resolve, round % 4));
+      tls.destroy();
+    }
+    await expect.poll(() => opened.rig.context.flows.size, { timeout: 20_000 }).toBe(0);
+  });
 });
