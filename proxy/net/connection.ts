@@ -1,6 +1,6 @@
 import { createServer, type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { copyShared, keepCopy, LARGE, releaseLarge, SHARED, sharedView, takeLarge } from "./read-buffer.ts";
+import { LARGE, releaseLarge, SHARED, sharedView, takeLarge } from "./read-buffer.ts";
 
 /** Who reads a connection. */
 export type Reader = {
@@ -78,11 +78,7 @@ export class Connection {
 
   /** Writes what another connection read: copied where its buffer is shared. */
   writeRead(bytes: Buffer): boolean {
-    if (bytes.buffer !== SHARED.buffer) return this.write(bytes);
-    const copy = copyShared(bytes);
-    if (this.write(copy)) return true;
-    keepCopy(copy);
-    return false;
+    return this.write(bytes.buffer === SHARED.buffer ? Buffer.from(bytes) : bytes);
   }
 
   /** Calls once everything written so far is with the system; never, where the connection ends before. */
