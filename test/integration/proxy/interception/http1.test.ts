@@ -92,6 +92,7 @@ describe("HTTP/1.1 inside opened TLS", () => {
     }, { methods: "limited" });
     expect(await opened.ask()).toMatchObject({ status: 200 });
     expect(await opened.ask({ method: "POST" }, "body")).toMatchObject({ status: 403, error: "blocked-by-method-policy", body: expect.stringContaining('"reason":"method_not_allowed"') });
+    expect(await opened.ask({ headers: { connection: "Upgrade", upgrade: "websocket" } })).toMatchObject({ status: 403, error: "blocked-by-method-policy" });
     expect(await opened.ask({ method: "OPTIONS" })).toMatchObject({ status: 200 });
     expect(seen).toEqual(["GET", "OPTIONS"]);
   });
