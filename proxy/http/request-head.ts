@@ -23,6 +23,7 @@ export class RequestHead extends MessageHead {
   form: TargetForm = "origin";
   isOptions = false;
   isHead = false;
+  private isGet = false;
   /** Of a whole URI. */
   scheme: "http" | "https" = "http";
   /** Of a whole URI, or of CONNECT. */
@@ -95,6 +96,8 @@ export class RequestHead extends MessageHead {
     // RFC 9112 section 3.2: without Host nobody knows for whom a path is meant.
     if (!this.hasHost && this.minor === 1) return this.refuse("it has no Host");
     if (this.form === "authority" && this.hasBody) return this.refuse("CONNECT has no body");
+    // RFC 6455 section 4.1: only GET changes to WebSocket. What else asks for it goes on without.
+    if (!this.isGet || this.hasBody) this.isUpgrade = false;
     return true;
   }
 
@@ -117,6 +120,7 @@ export class RequestHead extends MessageHead {
     const methodStart = from + this.methodStart;
     const methodLength = this.methodEnd - this.methodStart;
     this.pathStart = start - from;
+    this.isGet = methodLength === 3 && isMethod(bytes, methodStart, "GET");
     this.isHead = methodLength === 4 && isMethod(bytes, methodStart, "HEAD");
     this.isOptions = methodLength === 7 && isMethod(bytes, methodStart, "OPTIONS");
     if (methodLength === 7 && isMethod(bytes, methodStart, "CONNECT")) {

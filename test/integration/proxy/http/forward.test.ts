@@ -99,6 +99,30 @@ describe("requests on one connection", () => {
     expect(listDecisions(path.rig.readLog())).toEqual([`allow allowed GET ${HOST}`, "deny not_allowed GET evil.example.org", `allow allowed GET ${OTHER}`]);
   });
 
+  const different: readonly [row: string, request: (host: string, port: number) => string, status: number, decision: string][] = [
+    ["in nothing", (host) => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 200, `allow allowed GET ${HOST}`],
+    ["in its path", (host) => `GET http://${host}/other?x HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 200, `allow allowed GET ${HOST}`],
+    ["in its Host", (host, port) => `GET http://${host}/ HTTP/1.1\r\nHost: ${OTHER}:${port}\r\n\r\n`, 403, `deny host_mismatch GET ${HOST}`],
+    ["in its URI", (host, port) => `GET http://c.example.com:${port}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 403, "deny not_allowed GET c.example.com"],
+    ["in its port", (host) => `GET http://${host}1/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 400, 'deny denied - "(malformed request)"'],
+    ["in its method", (host) => `PUT http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 403, `deny method_not_allowed PUT ${HOST}`],
+    ["in its form", (host) => `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 400, 'deny denied - "(malformed request)"'],
+    ["in its scheme", (host) => `GET https://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 400, 'deny denied - "(malformed request)"'],
+    ["in that it asks for another protocol", (host) => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 403, `deny method_not_allowed GET ${HOST}`],
+    ["in that it names a socket", (host) => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nX-Unix-Socket: /run/x\r\n\r\n`, 403, "deny unix_socket_unsupported - localhost"],
+    ["in that it has no Host", (host) => `GET http://${host}/ HTTP/1.0\r\n\r\n`, 200, `allow allowed GET ${HOST}`],
+  ];
+  test.each(different)("are judged as what they are, where one differs from those before %s", async (_row, request, status, decision) => {
+    await using path = await openHttp((socket) => void socket.on("data", () => socket.write(OK)), { methods: "limited" });
+    for (let count = 0; count < 3; count += 1) {
+      await path.client.send(path.request());
+      expect((await takeAnswer(path.client)).status).toBe(200);
+    }
+    await path.client.send(request(path.authority, path.origin.port));
+    expect((await takeAnswer(path.client)).status).toBe(status);
+    expect(listDecisions(path.rig.readLog())).toEqual([...new Set([`allow allowed GET ${HOST}`, decision])]);
+  });
+
   test("that come together are answered in order, refusals among them", async () => {
     await using path = await openHttp(answering((head) => OK.replace("ok", /\/(?<number>..) /.exec(head)?.groups?.["number"] ?? "??")));
     const evil = "GET http://evil.example.org/ HTTP/1.1\r\nHost: evil.example.org\r\n\r\n";

@@ -54,6 +54,12 @@ describe("a request goes on", () => {
   });
 });
 
+describe("to the site's proxy TRACE", () => {
+  test("carries no password, since it comes back (RFC 9110 9.3.8)", () => {
+    expect(rewrite("TRACE /x HTTP/1.1\r\nHost: a.example.com\r\n\r\n", { authorization: "Proxy-Authorization: Basic dTpw\r\n" })).toBe("TRACE http://a.example.com/x HTTP/1.1\r\nHost: a.example.com\r\n\r\n");
+  });
+});
+
 describe("a response goes on", () => {
   const rows: readonly [row: string, text: string, closes: boolean, expected: string][] = [
     ["as it came", "HTTP/1.1 200 OK\r\nX-a: 1\r\n\r\n", false, "HTTP/1.1 200 OK\r\nX-a: 1\r\n\r\nbody"],

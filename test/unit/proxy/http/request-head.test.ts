@@ -178,6 +178,13 @@ describe("reads", () => {
     expect(read(`${GET}${fields}\r\n`).head.isUpgrade).toBe(isUpgrade);
   });
 
+  test("no upgrade of what is no GET, or has a body", () => {
+    const fields = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    expect(read(`${POST}${fields}\r\n`).head.isUpgrade).toBe(false);
+    expect(read(`${GET}${fields}Content-Length: 1\r\n\r\n`).head.isUpgrade).toBe(false);
+    expect(read(`${GET}${fields}Content-Length: 0\r\n\r\n`).head.isUpgrade).toBe(true);
+  });
+
   test("one request after the other with the same object", () => {
     const { head } = readRequest(`${POST}Connection: close, x-a\r\nX-A: 1\r\nContent-Length: 5\r\n\r\n`);
     expect({ cuts: head.cuts.length, length: head.contentLength, wantsClose: head.wantsClose }).toEqual({ cuts: 4, length: 5, wantsClose: true });
