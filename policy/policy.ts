@@ -1,5 +1,5 @@
 import type { Range } from "./address.ts";
-import { blocksHost, type Block } from "./block.ts";
+import { blocksEverything, blocksHost, type Block } from "./block.ts";
 import type { EffectiveBlock, EffectiveEntry, Origin } from "./effective-list.ts";
 import { renderTarget } from "./entry.ts";
 import type { Host } from "./host-name.ts";
@@ -59,6 +59,8 @@ export type Policy = {
   privatePorts: ReadonlyMap<string, readonly number[]>;
   /** Whether a rule denies some ports only, so that a name with an allow rule may still have no open port. */
   deniesPorts: boolean;
+  /** Whether a rule denies addresses, so that a public one may be refused although the name that leads to it is allowed. */
+  deniesAddresses: boolean;
   /** Adds every port that a rule for this host names: those that `openPorts` has to try. */
   collectPorts: (host: Host, ports: Set<number>, steps?: Steps) => void;
   /** The first rule for this host and port; without a port see `LabelTree.find`. Equal to trying `rules` in turn. */
@@ -83,6 +85,7 @@ export function buildPolicy({ closed = [], blocks = [], rules = [], list = [], p
     methods,
     privatePorts: new Map(privateHosts.map(({ name, ports }) => [name, ports])),
     deniesPorts: ordered.some(({ action, ports }) => action === "deny" && ports !== "any"),
+    deniesAddresses: ordered.some(({ action, match }) => action === "deny" && (match.kind === "range" || blocksEverything(match))),
     ...makeLookup(ordered),
   };
 }

@@ -1,4 +1,5 @@
 import type { Address } from "../../policy/address.ts";
+import { classifyAddress } from "../../policy/address-class.ts";
 import type { BoxPolicy } from "../../policy/box-policy.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Host } from "../../policy/host-name.ts";
@@ -23,6 +24,8 @@ export function lifeOf(ttlS: number): number {
 
 /** The ports on which the policy lets a name lead to an address; `named` are its open ones, where they are at hand. */
 export function portsFor({ policy }: Pick<BoxPolicy, "policy">, name: string, address: Address, named = openPorts(policy, { kind: "name", name })): number[] {
+  // What `decide` says then; a change of the policy asks for each of many thousands.
+  if (!policy.deniesAddresses && classifyAddress(address).kind === "public") return [...named];
   const host: Host = { kind: "name", name };
   return named.filter((port) => decide(policy, { host, port, address }).action === "allow");
 }

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LearnedTable, lifeOf } from "../../../../entrypoint/keeper/learned-table.ts";
+import { LearnedTable, lifeOf, portsFor } from "../../../../entrypoint/keeper/learned-table.ts";
 import { buildBoxPolicy, type BoxPolicy } from "../../../../policy/box-policy.ts";
 import { parseAddress, type Address } from "../../../../policy/address.ts";
-import { emptyDocument } from "../../../../policy/policy-document.ts";
+import { decide } from "../../../../policy/decide.ts";
+import { openPorts } from "../../../../policy/open-ports.ts";
+import { type DocumentRule, emptyDocument } from "../../../../policy/policy-document.ts";
 
 const LISTS = { services: "ALLOWED_SERVICES=()\nCRITICAL_SERVICES=()\n", github: 'GITHUB_RANGES_DATE="2026-01-01"\nGITHUB_RANGES=()\n' };
 const DAY_S = 86_400;
@@ -30,6 +32,27 @@ describe("the life of a learned address", () => {
     [2_147_483_647, DAY_S, "whatever the answer says"],
   ])("of %i s is %i s: %s", (ttl, life) => {
     expect(lifeOf(ttl)).toBe(life);
+  });
+});
+
+describe("the ports of a name at an address", () => {
+  it("are those on which the policy decides for it, whatever it says of addresses", () => {
+    const entries = fc.subarray(["a.example.net", "*.example.net:22,443", "93.184.216.0/24", "10.0.0.1", "2606:4700::/32"]);
+    const blocks = fc.subarray(["93.184.216.7", "93.184.0.0/16", "b.example.net", "*", "2606:4700::1111"], { maxLength: 2 });
+    const rules = fc.subarray<DocumentRule>([{ domain: "b.example.net", action: "allow" }, { domain: "93.184.216.7", action: "deny", ports: [443] }, { domain: "*", action: "deny", ports: [22] }, { domain: "*", action: "allow" }]);
+    const address = fc.constantFrom("93.184.216.7", "93.184.217.7", "10.0.0.1", "127.0.0.1", "2606:4700::1111", "fd00::1", "2002:a00:1::1");
+    let open = 0;
+    fc.assert(
+      fc.property(entries, blocks, rules, fc.constantFrom("listed" as const, "off" as const), fc.constantFrom("a.example.net", "b.example.net", "c.example.org"), address, (words, denied, ordered, ssh, name, text) => {
+        const document = { ...emptyDocument({ name: "shell", hosts: [], critical: null }), ssh, sources: [{ label: "config", surface: "list" as const, words: words.map((word) => ({ text: word })) }], blocks: [{ label: "config", words: denied.map((word) => ({ text: word })) }], rules: ordered };
+        const { policy } = buildBoxPolicy({ document, lists: LISTS, isPublicSuffix: () => false, now: 0 });
+        const expected = openPorts(policy, { kind: "name", name }).filter((port) => decide(policy, { host: name, port, address: at(text) }).action === "allow");
+        expect(portsFor({ policy }, name, at(text))).toEqual(expected);
+        open += expected.length;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(open).toBeGreaterThan(100);
   });
 });
 
