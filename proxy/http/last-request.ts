@@ -1,11 +1,9 @@
-import type { Admitted } from "../access/access.ts";
 import type { Asked } from "../access/judgement.ts";
 import type { RequestHead, TargetForm } from "./request-head.ts";
 
-/** What the head of a plain request that was let through came to: all of it holds for the next one that names the same. */
+/** What the head of a plain request came to: it holds for the next one that names the same, but for the judgement. */
 export class LastRequest {
   readonly asked: Asked;
-  readonly admitted: Admitted;
   /** As it stands in Host. */
   readonly authority: string;
   /** Of connections to its server. */
@@ -15,9 +13,8 @@ export class LastRequest {
   private readonly start: Buffer;
   private readonly host: Buffer;
 
-  constructor(head: RequestHead, bytes: Buffer, from: number, { asked, admitted, authority, key }: Pick<LastRequest, "asked" | "admitted" | "authority" | "key">) {
+  constructor(head: RequestHead, bytes: Buffer, from: number, { asked, authority, key }: Pick<LastRequest, "asked" | "authority" | "key">) {
     this.asked = { ...asked, memo: { key: undefined, traffic: undefined } };
-    this.admitted = admitted;
     this.authority = authority;
     this.key = key;
     this.form = head.form;

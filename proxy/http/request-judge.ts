@@ -64,10 +64,10 @@ function act(session: HttpSession, head: RequestHead, asked: Asked, outcome: Out
 /** What the same request came to before, where there was one; remembered once a client asks a second time. */
 function recall(session: HttpSession, head: RequestHead, asked: Asked, admitted: Admitted, { bytes, from }: Pick<Stretch, "bytes" | "from">): { authority: string; key: string } {
   const { last, scheme } = session;
-  if (last?.asked === asked && last.admitted === admitted) return last;
+  if (last?.asked === asked) return last;
   const known = { authority: renderAuthority(admitted.host, admitted.port, scheme), key: `${scheme} ${admitted.name} ${admitted.port}` };
   const isPlain = head.hasHost && !head.isUpgrade && (asked.use.claims?.length ?? 0) === 0;
-  if (isPlain && session.served > 0) session.last = new LastRequest(head, bytes, from, { asked, admitted, ...known });
+  if (isPlain && session.served > 0) session.last = new LastRequest(head, bytes, from, { asked, ...known });
   return known;
 }
 

@@ -45,6 +45,17 @@ describe("on a redirected port, where Host decides,", () => {
     expect(await answerTo(redirected, request)).toEqual({ status, decisions: [decision], reached: status === 200 });
   });
 
+  test("a request without Host is malformed, whatever stands in its place and however many came before", async () => {
+    await using path = await openHttp(answering(), { inside: redirected });
+    const named = ask("/", path.authority);
+    for (let count = 0; count < 3; count += 1) {
+      await path.client.send(named);
+      expect((await takeAnswer(path.client)).status).toBe(200);
+    }
+    await path.client.send(named.replace("HTTP/1.1", "HTTP/1.0").replace("Host", "Hose"));
+    expect((await takeAnswer(path.client)).status).toBe(400);
+  });
+
   test("each request on a connection is judged on its own, and the log says whose it is", async () => {
     await using path = await openHttp(answering(), { inside: redirected });
     await path.client.send(ask("/1", path.authority) + ask("/2", "evil.example.org") + ask("/3", `${OTHER}:${path.origin.port}`));

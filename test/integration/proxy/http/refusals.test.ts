@@ -165,6 +165,15 @@ describe("what is no request to a proxy", () => {
     expect(path.origin.connections).toBe(0);
   });
 
+  test("may be as long as it likes: its client can read the answer", async () => {
+    await using path = await openHttp();
+    path.client.socket.write(`GET / HTTP/1.0\r\n\r\n${"x".repeat(2_000_000)}`);
+    expect((await path.client.rest()).toString()).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    path.client.socket.end();
+    while (!path.client.closed) await sleep(5);
+    expect(path.client.error).toBeUndefined();
+  });
+
   test("ends the connection, with whatever comes behind it", async () => {
     await using path = await openHttp();
     await path.client.send(`GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n${path.request("GET /smuggled")}`);
