@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const repository = path.join(import.meta.dirname, "../../..");
+/** The built command line, as users run it; vitest builds it first. */
+const PROGRAM = path.join(import.meta.dirname, "../../../build/cli.mjs");
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
@@ -28,7 +29,7 @@ export class FakeEngine {
   }
 
   start(argv: readonly string[], env: Readonly<Record<string, string>> = {}): { child: ChildProcess; outcome: Promise<Outcome> } {
-    return this.#spawn(process.execPath, [path.join(repository, "cli/main.ts"), ...argv], env);
+    return this.#spawn(process.execPath, [PROGRAM, ...argv], env);
   }
 
   #spawn(file: string, argv: readonly string[], env: Readonly<Record<string, string>>): { child: ChildProcess; outcome: Promise<Outcome> } {
@@ -48,13 +49,13 @@ export class FakeEngine {
 
   /** Runs with a terminal as stdin and stdout, one that cannot move its cursor, so that the steps are lines. */
   startOnTerminal(argv: readonly string[]): { child: ChildProcess; outcome: Promise<Outcome> } {
-    const command = [process.execPath, path.join(repository, "cli/main.ts"), ...argv].map((word) => `'${word}'`).join(" ");
+    const command = [process.execPath, PROGRAM, ...argv].map((word) => `'${word}'`).join(" ");
     return this.#spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], { TERM: "dumb" });
   }
 
   /** Runs a piece of shell in the project, in which `agentbox` is the command line. */
   async runShell(script: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
-    const agentbox = `agentbox() { '${process.execPath}' '${path.join(repository, "cli/main.ts")}' "$@"; }`;
+    const agentbox = `agentbox() { '${process.execPath}' '${PROGRAM}' "$@"; }`;
     return await this.#spawn("bash", ["-c", `${agentbox}\n${script}`], env).outcome;
   }
 
