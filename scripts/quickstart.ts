@@ -16,24 +16,25 @@ import { ensureEngine } from "./provision.ts";
 type Attempt = { what: string; target: string; allowed: boolean };
 
 const ATTEMPTS: readonly Attempt[] = [
-  { what: "HTTPS to an allowed name (github.com)", target: "tcp:github.com:443", allowed: true },
-  { what: "HTTPS to the agent's API (api.anthropic.com)", target: "tcp:api.anthropic.com:443", allowed: true },
-  { what: "HTTPS to an allowed name over IPv6", target: "tcp:[2606:50c0:8000::3]:443", allowed: true },
+  { what: "HTTPS to an allowed name (github.com)", target: "tls:github.com:443", allowed: true },
+  { what: "HTTPS to the agent's API (api.anthropic.com)", target: "tls:api.anthropic.com:443", allowed: true },
+  { what: "HTTPS to an allowed name over IPv6", target: "tls:[2606:50c0:8000::3]:443:github.com", allowed: true },
   { what: "SSH to GitHub", target: "tcp:github.com:22", allowed: true },
-  { what: "HTTPS to any other name (example.com)", target: "tcp:example.com:443", allowed: false },
-  { what: "the same over IPv6", target: "tcp:[2606:2800:220:3::34]:443", allowed: false },
+  { what: "HTTPS to any other name (example.com)", target: "tls:example.com:443", allowed: false },
+  { what: "the same by its address, over IPv6", target: "tls:[2606:2800:220:3::34]:443:example.com", allowed: false },
+  { what: "another name at an allowed address", target: "tls:140.82.112.3:443:example.com", allowed: false },
   { what: "another port of an allowed name", target: "tcp:github.com:8443", allowed: false },
   { what: "QUIC to an allowed address", target: "udp:140.82.112.3:443", allowed: false },
   { what: "a foreign resolver (8.8.8.8, UDP 53)", target: "udp:8.8.8.8:53", allowed: false },
   { what: "DNS over TLS (1.1.1.1, 853)", target: "tcp:1.1.1.1:853", allowed: false },
-  { what: "the cloud's metadata address", target: "tcp:169.254.169.254:80", allowed: false },
-  { what: "a machine on the LAN", target: "tcp:192.168.1.1:80", allowed: false },
+  { what: "the cloud's metadata address", target: "http:169.254.169.254:80", allowed: false },
+  { what: "a machine on the LAN", target: "http:192.168.1.1:80", allowed: false },
 ];
 
 const ROOT = join(import.meta.dirname, "..");
 const AGENTBOX = join(ROOT, "agentbox");
 /** Which wall gives which answer. */
-const WALLS: Readonly<Record<string, string>> = { ENOTFOUND: "DNS wall", ECONNREFUSED: "address wall", EPERM: "address wall" };
+const WALLS: Readonly<Record<string, string>> = { ENOTFOUND: "DNS wall", ECONNREFUSED: "address wall", EPERM: "address wall", ERR_SSL_TLSV1_ALERT_ACCESS_DENIED: "name wall", "blocked-by-allowlist": "name wall" };
 const outcomesSchema = z.array(z.object({ target: z.string(), outcome: z.string(), ms: z.number() }));
 type Outcomes = ReadonlyMap<string, { outcome: string; ms: number }>;
 

@@ -10,6 +10,8 @@ export type ProxyVariablesInput = {
   env: Readonly<Record<string, string>>;
   /** Where the box has a bundle with the authority that opens TLS; undefined where it is left closed. */
   caBundle: string | undefined;
+  /** Names of the box's own hosts file. No resolver answers for them and no rule names them: rules name their addresses. */
+  ownHosts: readonly string[];
 };
 
 /**
@@ -17,13 +19,13 @@ export type ProxyVariablesInput = {
  * kernel. A user's own proxy gives way, since nothing else is reachable, but for one in the box itself and for an
  * empty value, which says that programs shall not be told; his exceptions and the options of his JVM stay beside ours.
  */
-export function addProxyVariables({ nameWall, env, caBundle }: ProxyVariablesInput): { env: Record<string, string>; notices: string[] } {
+export function addProxyVariables({ nameWall, env, caBundle, ownHosts }: ProxyVariablesInput): { env: Record<string, string>; notices: string[] } {
   const { httpPort, socksPort } = nameWall;
   const { JAVA_TOOL_OPTIONS: javaOptions } = env;
   const ours = describeProxyEnvironment({
     httpUrl: `http://127.0.0.1:${httpPort}`,
     socksUrl: socksPort === null ? undefined : `socks5h://127.0.0.1:${socksPort}`,
-    direct: [...DIRECT_LOOPBACK, ...listExceptions(env).filter((host) => !DIRECT_LOOPBACK.includes(host))],
+    direct: [...new Set([...DIRECT_LOOPBACK, ...ownHosts, ...listExceptions(env)])],
     caBundle,
     ...(javaOptions === undefined ? {} : { javaOptions }),
   });
@@ -48,5 +50,5 @@ export function addProxyVariables({ nameWall, env, caBundle }: ProxyVariablesInp
 
 function listExceptions(env: ProxyVariablesInput["env"]): string[] {
   const words = (env["no_proxy"] ?? env["NO_PROXY"] ?? "").split(",").map((word) => word.trim());
-  return [...new Set(words)].filter((word) => word !== "");
+  return words.filter((word) => word !== "");
 }

@@ -105,7 +105,7 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
     sshKey: sshDir !== null,
     roots: workspace.roots,
     gitConfig: workspace.gitConfig,
-    web: describeWeb(network, document),
+    web: describeWeb(network, document, options),
   });
   const sockets = planUnixSockets({
     words: config.config.network_proxy?.policy?.allow_unix_sockets ?? [],
@@ -139,9 +139,9 @@ export async function prepareBox(host: Host, request: BoxRequest, engine: Engine
 }
 
 /** What the agent's programs are told of the box's proxy; undefined where it has none. */
-function describeWeb({ firewall, mode }: NetworkDecision, { enforcement, nameWall }: PolicyDocument): Parameters<typeof planEnvironment>[0]["web"] {
+function describeWeb({ firewall, mode }: NetworkDecision, { enforcement, nameWall }: PolicyDocument, { addHosts }: BoxRequest["options"]): Parameters<typeof planEnvironment>[0]["web"] {
   if (!firewall || mode === "none" || enforcement !== "name") return undefined;
-  return { nameWall, caBundle: nameWall.intercept ? CA_BUNDLE_PATH : undefined };
+  return { nameWall, caBundle: nameWall.intercept ? CA_BUNDLE_PATH : undefined, ownHosts: addHosts.map(({ name }) => name) };
 }
 
 function describeWish(host: Host, { config, options }: BoxRequest): Omit<Parameters<typeof decideNetwork>[0], "opensNothing"> {

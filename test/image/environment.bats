@@ -125,8 +125,12 @@ done
   assert_contains "$output" "NOT_SET_ANYWHERE"
 }
 
-@test "case 38: a site's proxy named for the box stops the start while the firewall is on" {
-  run -78 box --ignore-dot-env -e HTTPS_PROXY=http://user:hidden@proxy.example:3128 -- true
+@test "case 38: a site's proxy named for the box gives way to the box's own, and stops the start where there is none" {
+  run -0 --separate-stderr box --ignore-dot-env -e HTTPS_PROXY=http://user:hidden@proxy.example:3128 -- env
+  assert_contains "$stderr" "HTTPS_PROXY of yours: the box's own proxy takes its place"
+  assert_contains "$output" "HTTPS_PROXY=http://127.0.0.1:3128"
+  refute_contains "$output$stderr" "hidden"
+  run -78 box --enforcement address --ignore-dot-env -e HTTPS_PROXY=http://user:hidden@proxy.example:3128 -- true
   assert_contains "$output" "proxy.example:3128"
   assert_contains "$output" "fix:"
   refute_contains "$output" "hidden"

@@ -15,6 +15,7 @@ setup_file() {
     make_project_in "$topology" faults
     file_appears up
     docker exec "$(holder_of)" cat /run/agentbox/box.json >holder.json
+    docker exec --user 64990:64990 "$(holder_of)" cat /var/lib/agentbox-keeper/log/proxy-secrets.json >secrets.json
     touch read
   done
   wait "${boxes[@]}"
@@ -25,6 +26,7 @@ setup_file() {
     jq 'del(.mounts)' holder.json >holder-spec.json
     echo "nameserver 127.0.0.1" >resolv.conf
     mkdir -m 777 keeper-log
+    install -m 644 secrets.json keeper-log/proxy-secrets.json
   done
   # Products with an allowlist of their own.
   local name
@@ -105,13 +107,13 @@ open_holder() {
 
 @test "case 6: a container that is started again has the policy in force before its agent runs again" {
   enter box
-  jq '.command = ["node", "reach.mjs", "tcp:github.com:443", "tcp:93.184.220.34:443", "tcp:example.com:443"]' spec.json >again.json
+  jq '.command = ["node", "reach.mjs", "tls:github.com:443", "tls:93.184.220.34:443", "tls:example.com:443"]' spec.json >again.json
   local round
   MADE=$(VERB=create SPEC=$PWD/again.json by_hand)
   for round in 1 2; do
     run -0 --separate-stderr docker start --attach "$MADE"
     assert_contains "$stderr" "verified"
-    assert_equal "$(jq -c 'map(.outcome)' <<<"$output")" '["connected","ECONNREFUSED","ENOTFOUND"]'
+    assert_equal "$(jq -c 'map(.outcome)' <<<"$output")" '["connected","ERR_SSL_TLSV1_ALERT_ACCESS_DENIED","ENOTFOUND"]'
   done
 }
 
@@ -125,13 +127,13 @@ open_holder() {
 @test "case 26a: a holder that is started again leaves an agent that is started again behind walls, and one that runs on without a network" {
   open_holder
   enter agent
-  jq '.command = ["sh", "-c", "while :; do node reach.mjs tcp:140.82.112.3:443 tcp:93.184.220.34:443 udp:8.8.8.8:53; sleep 0.2; done"]' spec.json >loop.json
+  jq '.command = ["sh", "-c", "while :; do node reach.mjs tls:140.82.112.3:443:github.com tls:93.184.220.34:443:example.com udp:8.8.8.8:53; sleep 0.2; done"]' spec.json >loop.json
   local agent before
   agent=$(VERB="run --detach" SPEC=$PWD/loop.json by_hand --network "container:$HOLDER")
   MADE="$MADE $agent"
   reports() { [ "$(outcomes "$agent" | wc -l)" -gt "$1" ]; }
   eventually reports 2
-  assert_equal "$(outcomes "$agent" | sort -u)" '["connected","ECONNREFUSED","EPERM"]'
+  assert_equal "$(outcomes "$agent" | sort -u)" '["connected","ERR_SSL_TLSV1_ALERT_ACCESS_DENIED","EPERM"]'
   docker kill "$HOLDER" >/dev/null
   before=$(outcomes "$agent" | wc -l)
   docker start "$HOLDER" >/dev/null
@@ -142,14 +144,14 @@ open_holder() {
   before=$(outcomes "$agent" | wc -l)
   docker start "$agent" >/dev/null
   eventually reports $((before + 2))
-  assert_equal "$(outcomes "$agent" | tail -n +$((before + 1)) | sort -u)" '["connected","ECONNREFUSED","EPERM"]'
+  assert_equal "$(outcomes "$agent" | tail -n +$((before + 1)) | sort -u)" '["connected","ERR_SSL_TLSV1_ALERT_ACCESS_DENIED","EPERM"]'
 }
 outcomes() { docker logs "$1" 2>/dev/null | jq -c 'map(.outcome)'; }
 
 @test "case 26a: a sidecar whose holder is started again by somebody else ends at once with 70, and nothing was open" {
   make_project_in sidecar restarted
   cp "$ROOT/test/fixtures/reach.mjs" .
-  firewalled sidecar -- sh -c 'touch up; while :; do node reach.mjs tcp:140.82.112.3:443 tcp:93.184.220.34:443; sleep 0.1; done' >tried 2>log </dev/null 3>&- &
+  firewalled sidecar -- sh -c 'touch up; while :; do node reach.mjs tls:140.82.112.3:443:github.com tls:93.184.220.34:443; sleep 0.1; done' >tried 2>log </dev/null 3>&- &
   local box=$! code=0
   file_appears up
   eventually test -s tried
@@ -255,9 +257,9 @@ done
   printf 'ALLOWED_SERVICES=(\n  "github.com"\n  "%s:3000"\n)\nCRITICAL_SERVICES=("github.com")\n' "$address" >"$BATS_FILE_TMPDIR/literal/allowlists/services.sh"
   cp "$ROOT/test/fixtures/reach.mjs" .
   AGENTBOX_FIREWALL=1 run -0 --separate-stderr "$BATS_FILE_TMPDIR/literal/agentbox" run --network "$LAB_NETWORK" --dns "$LAB_DNS" --add-host "db:$address" -- \
-    sh -c 'node reach.mjs "tcp:$0:3000" "tcp:$0:4000" "tcp:$1:3000" tcp:93.184.216.7:443; curl -sS http://db:3000/' "$address" "$bridge" </dev/null
+    sh -c 'node reach.mjs "tcp:$0:3000" "tcp:$0:4000" "tcp:$1:3000" tls:93.184.216.7:443; curl -sS http://db:3000/' "$address" "$bridge" </dev/null
   docker rm --force "$sibling" >/dev/null
-  assert_equal "$(head -1 <<<"$output" | jq -c 'map(.outcome)')" '["connected","ECONNREFUSED","ECONNREFUSED","ECONNREFUSED"]'
+  assert_equal "$(head -1 <<<"$output" | jq -c 'map(.outcome)')" '["connected","ECONNREFUSED","ECONNREFUSED","ERR_SSL_TLSV1_ALERT_ACCESS_DENIED"]'
   assert_equal "$(tail -1 <<<"$output")" listening
   assert_contains "$stderr" ", built ("
 }

@@ -23,7 +23,7 @@ setup_suite() {
   export IMAGE CA_FILE HOME LAB_NETWORK LAB_DNS LAB_DNS6 LAB_GATEWAY LAB_CONTAINER LAB_SOCKET LAB_SSH_KEY LAB_KNOWN_HOSTS
   IMAGE=$(jq -r .image <<<"$prepared")
   CA_FILE=$(jq -r .caFile <<<"$prepared")
-  HOME=$(jq -r .home <<<"$prepared")
+  prepare_home "$(jq -r .home <<<"$prepared")"
   LAB_NETWORK=$(jq -r .network "$lab")
   LAB_DNS=$(jq -r .dns "$lab")
   LAB_DNS6=$(jq -r .dns6 "$lab")
@@ -33,6 +33,15 @@ setup_suite() {
   LAB_SSH_KEY=$(jq -r .sshKeyFile "$lab")
   LAB_KNOWN_HOSTS=$(jq -r .knownHostsFile "$lab")
   prepare_users
+}
+
+# Another run at the same time has a configuration and sessions of its own; the image and what was fetched serve both.
+prepare_home() {
+  HOME=$BATS_SUITE_TMPDIR/home
+  mkdir -p "$HOME/.agentbox" "$1/.cache"
+  cp "$1/.gitconfig" "$HOME"
+  cp "$1/.agentbox/image.json" "$HOME/.agentbox"
+  ln -s "$1/.cache" "$HOME/.cache"
 }
 
 # Other users need a home, and a product and certificates that they may read.
@@ -55,6 +64,8 @@ prepare_users() {
 
 teardown_suite() {
   remove_volumes docker
+  # What tests had built; the image of all others belongs to the home it was made for.
+  docker images --quiet --filter "label=agentbox.home=$HOME/.agentbox" | xargs --no-run-if-empty docker rmi --force >/dev/null || true
   local pid
   pid=$(cat "$BATS_SUITE_TMPDIR/lab.pid")
   kill "$pid" && wait "$pid" || true

@@ -13,7 +13,7 @@ ways=(
   'upstream IPv6 UDP|PermissionError 1' 'upstream IPv6 TCP|ConnectionRefusedError 111'
   'upstream from a low port|PermissionError 1'
   'foreign UDP|PermissionError 1' 'foreign TCP|ConnectionRefusedError 111' 'foreign IPv6|PermissionError 1'
-  'over TLS|ConnectionRefusedError 111' 'over HTTPS|ConnectionRefusedError 111'
+  'over TLS|ConnectionRefusedError 111' 'over HTTPS|SSLError 1'
   'engine UDP|PermissionError 1' 'engine TCP|ConnectionRefusedError 111'
   "engine's real UDP port|PermissionError 1" "engine's real TCP port|ConnectionRefusedError 111"
   'port 53 of an allowed host|PermissionError 1' 'multicast DNS|PermissionError 1'

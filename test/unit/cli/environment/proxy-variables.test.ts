@@ -4,7 +4,7 @@ import { addProxyVariables } from "../../../../cli/environment/proxy-variables.t
 import { CA_VARIABLES } from "../../../../policy/proxy-environment.ts";
 
 const nameWall = { httpPort: 3128, socksPort: 8081 };
-const base = { nameWall, env: {}, caBundle: undefined };
+const base = { nameWall, env: {}, caBundle: undefined, ownHosts: [] };
 const HTTP = "http://127.0.0.1:3128";
 
 test("programs are led to the box's proxy by both spellings, and to lo directly", () => {
@@ -21,6 +21,11 @@ test("programs are led to the box's proxy by both spellings, and to lo directly"
 test("ports are those of the configuration, and without SOCKS all goes by HTTP", () => {
   const { env } = addProxyVariables({ ...base, nameWall: { httpPort: 9000, socksPort: null } });
   expect(env).toMatchObject({ HTTPS_PROXY: "http://127.0.0.1:9000", ALL_PROXY: "http://127.0.0.1:9000" });
+});
+
+test("names of the box's own hosts file are gone to directly: the kernel judges their addresses", () => {
+  const { env } = addProxyVariables({ ...base, ownHosts: ["db", "localhost"], env: { NO_PROXY: "db,.corp.example" } });
+  expect(env).toMatchObject({ NO_PROXY: "localhost,127.0.0.1,::1,db,.corp.example", JAVA_TOOL_OPTIONS: expect.stringMatching(/nonProxyHosts=localhost\|127\.0\.0\.1\|\[::1\]\|db\|\.corp\.example$/) });
 });
 
 type Given = Record<string, string>;
@@ -45,14 +50,14 @@ const facts = { dotEnv: null, identity: { name: null, email: null }, terminal: {
 const plan = { facts, profile: {}, boxUid: 1000, siteCa: true, sshKey: false, roots: [], gitConfig: [] };
 
 test("where TLS is opened all tools are told of one bundle, which the user's own and the site's join", () => {
-  const { env, bundles } = planEnvironment({ ...plan, web: { nameWall, caBundle: "/run/agentbox/ca-bundle.crt" } });
+  const { env, bundles } = planEnvironment({ ...plan, web: { ...base, caBundle: "/run/agentbox/ca-bundle.crt" } });
   for (const name of CA_VARIABLES) expect(env[name]).toBe("/run/agentbox/ca-bundle.crt");
   // The image's bundle, which holds the site's authority, is the ground that ours is made on.
   expect(bundles).toEqual(["/w/p/dev.pem"]);
 });
 
 test("where TLS stays closed the user's bundles stay as they are", () => {
-  const { env, bundles } = planEnvironment({ ...plan, web: { nameWall, caBundle: undefined } });
+  const { env, bundles } = planEnvironment({ ...plan, web: base });
   expect(env).toMatchObject({ SSL_CERT_FILE: "/w/p/dev.pem", HTTP_PROXY: HTTP });
   expect(bundles).toEqual([]);
 });
