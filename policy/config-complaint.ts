@@ -11,11 +11,6 @@ type Issue = z.core.$ZodIssue;
 /** What a complaint needs to know of the file: its name, its text with places, and the keys that each table knows. */
 export type ComplaintContext = { file: string; toml: TomlText; keysAt: (path: ConfigPath) => readonly string[] };
 
-/** Keys that are known but not in this version. */
-const LATER: ReadonlyMap<string, string> = new Map([
-  ["sandbox", "the table [sandbox] is not part of this version"],
-]);
-
 /** More would scroll the first one away, which is often the cause of the others. */
 const MAX_COMPLAINTS = 20;
 
@@ -67,6 +62,12 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
   ["memory", "a size such as 2g or 512m"],
   ["cpus", "a number above 0 and at most 4096, such as 1.5"],
   ["ports", "whole numbers from 1 to 65535, one at least, such as [443]"],
+  ["timeout", "whole seconds from 1 to 86400"],
+  ["quota_bytes", "a whole number of bytes above 0"],
+  ["quota_files", "a whole number above 0"],
+  ["intent", "one word at least, or no such key for all"],
+  ["extension", "one word at least, or no such key for all"],
+  ["tags", "one word at least, or no such key for all"],
 ]);
 
 /** The words of the schema's library are for programmers. */
@@ -85,8 +86,6 @@ function describeUnion(issue: Extract<Issue, { code: "invalid_union" }>, path: C
 
 function describeUnknownKey(path: ConfigPath, key: string, { keysAt }: ComplaintContext): Complaint {
   const known = keysAt(path);
-  const later = LATER.get([...path, key].join("."));
-  if (later !== undefined) return { what: later, fix: "remove it, or keep it in a file of its own" };
   const where = path.length === 0 ? "the file" : `[${renderPath(path)}]`;
   return { what: `${where} has no key ${quote(key)}`, expected: known.join(", "), fix: suggest(key, known) };
 }
@@ -115,10 +114,9 @@ function describeType(path: ConfigPath, expectedType: string, context: Complaint
 function describeValue(path: ConfigPath, known: readonly string[], context: ComplaintContext): Found {
   const value = valueAt(path, context);
   if (value === undefined) return describeType(path, known.join(" or "), context);
-  const later = value === "name" ? LATER.get(renderPath(path)) : undefined;
   const fix = typeof value === "string" ? suggest(value, known.map((word) => word.replaceAll('"', ""))) : undefined;
   const shown = typeof value === "string" ? quote(value) : nameType(value);
-  return atValue(path, () => ({ what: later ?? `${renderPath(path)} is ${shown}`, expected: known.join(" or "), fix }), context);
+  return atValue(path, () => ({ what: `${renderPath(path)} is ${shown}`, expected: known.join(" or "), fix }), context);
 }
 
 function atValue(path: ConfigPath, describe: () => Complaint, { toml }: ComplaintContext): Found {

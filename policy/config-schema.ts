@@ -3,6 +3,7 @@ import { isVariableName, parseBase, parsePackage } from "./box-words.ts";
 import { addHostIssues, addRuleIssues, addressWord, agentWord, blockWord, criticalWord, judgedString, parseListEntry, plainText, portWord, privateRange, proxyUrl, suggest, variableValue, workspacePath } from "./config-words.ts";
 import { parsed, quote, refused } from "./parsed.ts";
 import { makeProxySchema } from "./proxy-schema.ts";
+import { makeSandboxSchema } from "./sandbox-schema.ts";
 import type { PublicSuffixTest } from "./wildcard-check.ts";
 
 /** What judges values beyond their form; what is left out is not asked. */
@@ -87,6 +88,7 @@ export function makeConfigSchema({ presets, isPublicSuffix }: SchemaJudges = {})
     workspace: workspace.optional().describe("The project's directory in the box."),
     build: build.optional().describe("The image."),
     network_proxy: makeProxySchema(isPublicSuffix).optional().describe("The proxy that judges names: in boxes with enforcement name, and stand-alone as `agentbox proxy`."),
+    sandbox: makeSandboxSchema().optional().describe("The file guard: what agents that ask it may do with files."),
   });
 }
 

@@ -3,6 +3,7 @@ import { parseConfig } from "./config-file.ts";
 import type { Config } from "./config-schema.ts";
 import { ConfigError } from "./errors.ts";
 import { escapeUnseen } from "./parsed.ts";
+import type { SandboxConfig } from "./sandbox-schema.ts";
 import { findNetworkWidenings } from "./widening-network.ts";
 import { pickAllowFile, renderValue } from "./widening-words.ts";
 
@@ -51,6 +52,7 @@ function findTableWidenings(before: Config, after: Config): string[] {
     ...(["box", "workspace", "build"] as const).flatMap((table) => compareTable(table, before[table], after[table])),
     ...compareTable("network_proxy", withoutTables(before.network_proxy), withoutTables(after.network_proxy)),
     ...(["policy", "mitm"] as const).flatMap((table) => compareTable(`network_proxy.${table}`, before.network_proxy?.[table], after.network_proxy?.[table])),
+    ...compareSandbox(before.sandbox, after.sandbox),
   ];
 }
 
@@ -58,6 +60,18 @@ function compareTable(table: string, before: object = {}, after: object = {}): s
   const old = new Map<string, unknown>(Object.entries(before));
   const current = new Map<string, unknown>(Object.entries(after));
   return [...new Set([...old.keys(), ...current.keys()])].flatMap((key) => compareValue(`[${table}] ${key}`, key, old.get(key), current.get(key)));
+}
+
+/** Rules and grants are told one by one. A rule less may be a deny less, and their order decides: any difference counts. */
+function compareSandbox({ rules = [], grants = [], ...rest }: SandboxConfig = {}, { rules: newRules = [], grants: newGrants = [], ...newRest }: SandboxConfig = {}): string[] {
+  return [...compareEntries("[sandbox] rules", rules, newRules), ...compareEntries("[sandbox] grants", grants, newGrants), ...compareTable("sandbox", rest, newRest)];
+}
+
+function compareEntries(label: string, before: readonly object[], after: readonly object[]): string[] {
+  const [old, current] = [before, after].map((entries) => entries.map((entry) => JSON.stringify(entry)));
+  if (old === undefined || current === undefined || old.join("\n") === current.join("\n")) return [];
+  const found = [...addedWords(old, current).map((entry) => `${label}: + ${entry}`), ...addedWords(current, old).map((entry) => `${label}: - ${entry}`)];
+  return found.length === 0 ? [`${label}: another order`] : found;
 }
 
 function withoutTables(proxy: Config["network_proxy"]): object {

@@ -49,7 +49,6 @@ const refused: readonly { name: string; text: string; said: RegExp }[] = [
   { name: "a listener without a port", text: "[network_proxy]\nproxy_url = 'http://127.0.0.1'", said: /:2:13: "http:\/\/127\.0\.0\.1" is not the address of a listener; expected http:\/\/127\.0\.0\.1:PORT/ },
   { name: "an upstream proxy, without its password", text: "[network_proxy]\nupstream_proxy = 'http://me:hunter2@proxy.corp'", said: /:2:18: this is not the address of a proxy(?!.*hunter2)/s },
   { name: "a socket by a relative path", text: "[network_proxy.policy]\nallow_unix_sockets = ['run/x.sock']", said: /"run\/x\.sock" is not a socket; expected an absolute path, \$SSH_AUTH_SOCK or ssh-agent/ },
-  { name: "a table of a later version", text: "[sandbox]", said: /\[sandbox\] is not part of this version/ },
   { name: "a key that JavaScript gives a meaning", text: "__proto__ = 1", said: /no key "__proto__"/ },
   { name: "a wrong type, with expected and got", text: "[network]\nreport = 'yes'", said: /:2:10: network\.report is a string; expected true or false/ },
   { name: "a string where an array is expected, with the corrected form", text: "[network]\nblock_hosts = 'x.example.com'", said: /fix: write \["x\.example\.com"\]/ },

@@ -90,6 +90,13 @@ describe("what widens is told:", () => {
     { name: "all methods instead of some", before: "[network_proxy]\nmode = 'limited'", after: "[network_proxy]\nmode = 'full'", said: "[network_proxy] mode: limited → full" },
     { name: "a host whose TLS is left alone", before: "[network_proxy.mitm]\nenabled = true", after: "[network_proxy.mitm]\nenabled = true\npassthrough = ['a.example.com']", said: "[network_proxy.mitm] passthrough: + a.example.com" },
     { name: "the site's proxy, without its password", before: "", after: "[network_proxy]\nupstream_proxy = 'http://u:s3cret@proxy.example.com:3128'", said: "[network_proxy] upstream_proxy: new" },
+    { name: "a rule of the file guard", before: "", after: "[[sandbox.rules]]\nid = 'a'\naction = 'deny'", said: '[sandbox] rules: + {"id":"a","action":"deny"}' },
+    { name: "a rule of the file guard less", before: "[[sandbox.rules]]\nid = 'a'\naction = 'deny'", after: "", said: '[sandbox] rules: - {"id":"a","action":"deny"}' },
+    { name: "rules of the file guard in another order", before: "[sandbox]\nrules = [{ id = 'a', action = 'deny' }, { id = 'b', action = 'allow' }]", after: "[sandbox]\nrules = [{ id = 'b', action = 'allow' }, { id = 'a', action = 'deny' }]", said: "[sandbox] rules: another order" },
+    { name: "a folder of the file guard that may be written", before: "[[sandbox.grants]]\nroot = 'a'\naccess = 'r'", after: "[[sandbox.grants]]\nroot = 'a'\naccess = 'rw'", said: ['[sandbox] grants: + {"root":"a","access":"rw"}', '[sandbox] grants: - {"root":"a","access":"r"}'] },
+    { name: "longer time for an answer", before: "", after: "[sandbox]\ntimeout = 900", said: "[sandbox] timeout: (not set) → 900" },
+    { name: "another size from which files are large", before: "[sandbox]\nlarge = '1m'", after: "[sandbox]\nlarge = '1g'", said: "[sandbox] large: 1m → 1g" },
+    { name: "a quota less", before: "[sandbox]\nquota_files = 5", after: "", said: "[sandbox] quota_files: 5 → (not set)" },
     { name: "a proxy, without its password", before: "", after: "[build]\nproxy = 'http://u:s3cret@proxy.example.com:3128'", said: "[build] proxy: new" },
   ])("$name", ({ before, after, user, said }) => {
     expect(widenings(before, after, user)).toEqual([said].flat());
