@@ -86,9 +86,9 @@ describe("beside the path", () => {
   });
 });
 
-describe("what a directory takes along when it is called otherwise", () => {
-  const evaded = (rules: readonly SandboxRuleText[], from: string, to: string): string | undefined => new SandboxRules(rules).findEvaded(at(from), at(to))?.id;
+const evaded = (rules: readonly SandboxRuleText[], from: string, to: string): string | undefined => new SandboxRules(rules).findEvaded(at(from), at(to))?.id;
 
+describe("what a directory takes along when it is called otherwise", () => {
   test.each([
     { name: "is found where a denied file lies deep below it", rules: [rule("x", { path: "a/b/secret" })], from: "a", to: "z", id: "x" },
     { name: "is found where it is denied itself with all below", rules: [rule("x", { path: "a/**" })], from: "a", to: "z", id: "x" },
@@ -143,27 +143,27 @@ function matchesNaively(pattern: string, text: string): boolean {
 
 describe("the lookup", () => {
   test("finds what going through the rules one by one finds", () => {
-    fc.assert(
+    expect(() => fc.assert(
       fc.property(anyRules, path, fc.constantFrom(...SANDBOX_INTENTS), fc.constantFrom(undefined, 0, 10, 5000), fc.uniqueArray(fc.constantFrom<SandboxTag>("large", "hidden")), (rules, asked, intent, size, tags) => {
         const index = new SandboxRules(rules);
-        expect(index.find(index.locate(at(asked)), { intent, size, tags })?.id).toBe(findNaively(rules, asked, { intent, size, tags }));
+        return index.find(index.locate(at(asked)), { intent, size, tags })?.id === findNaively(rules, asked, { intent, size, tags });
       }),
       { numRuns: 4000 },
-    );
+    )).not.toThrow();
   });
 
   test("never overlooks a denial that a new name of a directory above lifts", () => {
-    fc.assert(
+    expect(() => fc.assert(
       fc.property(anyRules, path, path, path, fc.constantFrom(...SANDBOX_INTENTS), (rules, from, to, below, intent) => {
         const index = new SandboxRules(rules);
         fc.pre(from !== "" && to !== "" && below !== "");
         const decide = (text: string): string => index.find(index.locate(at(text)), { intent, size: 0, tags: [] })?.action ?? "allow";
         const rank = { allow: 0, confirm: 1, deny: 2 }[decide(`${from}/${below}`)] ?? 0;
         const after = { allow: 0, confirm: 1, deny: 2 }[decide(`${to}/${below}`)] ?? 0;
-        if (after < rank) expect(index.findEvaded(at(from), at(to))).toBeDefined();
+        return after >= rank || index.findEvaded(at(from), at(to)) !== undefined;
       }),
       { numRuns: 6000 },
-    );
+    )).not.toThrow();
   });
 
   const kinds = [
