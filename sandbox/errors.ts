@@ -57,3 +57,24 @@ export class FileError extends KnownError {
     this.code = code;
   }
 }
+
+/** Turns the kernel's refusal of an allowed operation into a FileError; what is known already, and bugs, stay what they are. */
+export function asFileError(error: unknown, path: string): unknown {
+  if (error instanceof KnownError || !(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return error;
+  if (!/^E[A-Z0-9]+$/.test(error.code)) return error;
+  return new FileError(error.code, { what: `${path}: ${WORDS[error.code] ?? error.code}` }, { cause: error });
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  EACCES: "the system denies access",
+  EDQUOT: "the disk quota is used up",
+  EEXIST: "exists already",
+  EISDIR: "is a directory",
+  ENOENT: "does not exist",
+  ENOSPC: "no space is left on the device",
+  ENOTDIR: "is not a directory, or something on the way is not",
+  ENOTEMPTY: "the directory is not empty",
+  EPERM: "the system does not permit it",
+  EROFS: "the file system is read-only",
+  EXDEV: "lies on another file system",
+};

@@ -6,11 +6,11 @@ export const intentSchema = z.enum(INTENTS);
 export type Intent = z.infer<typeof intentSchema>;
 
 /** Ids stand in file names and log lines. */
-const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "one to 64 letters, digits, dots, dashes and underscores");
+export const sessionIdSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "one to 64 letters, digits, dots, dashes and underscores");
 
 export const fileRequestSchema = z.strictObject({
-  sessionId: id,
-  taskId: id,
+  sessionId: sessionIdSchema,
+  taskId: sessionIdSchema,
   /** Absolute, or relative to the first root of the session. */
   path: z.string().min(1),
   intent: intentSchema,

@@ -1,0 +1,56 @@
+import { lstatSync, opendirSync, readdirSync } from "node:fs";
+import type { Handles, HeldDirectory } from "./held-path.ts";
+
+/** One text for every spelling that a case-folding file system takes for one name; Unicode's normal forms included. */
+export function foldCase(name: string): string {
+  // Upper before lower: ß, ſ and the Kelvin sign fold with ss, s and k, as in the kernel's tables.
+  return name.normalize("NFD").toUpperCase().toLowerCase().normalize("NFC");
+}
+
+/** Whether a directory takes `README` and `readme` for one name; undefined where the name at hand cannot tell. */
+export function detectFolding(handles: Handles, directory: HeldDirectory, name: string): boolean | undefined {
+  const present = lookUp(handles.below(directory, name));
+  if (present === undefined) return undefined;
+  const others = [swapCase(name), name.normalize("NFC"), name.normalize("NFD")].filter((other) => other !== name);
+  if (others.length === 0) return undefined;
+  return others.some((other) => lookUp(handles.below(directory, other)) === present);
+}
+
+/** Like `detectFolding`, by whatever the directory holds; of an empty one nothing can be told. */
+export function detectFoldingByAny(handles: Handles, directory: HeldDirectory): boolean | undefined {
+  const entries = opendirSync(handles.below(directory, "."));
+  try {
+    for (let seen = 0; seen < 64; seen += 1) {
+      const name = entries.readSync()?.name;
+      const verdict = name === undefined ? undefined : detectFolding(handles, directory, name);
+      if (name === undefined || verdict !== undefined) return verdict;
+    }
+    return undefined;
+  } finally {
+    entries.closeSync();
+  }
+}
+
+/**
+ * The name that stands in a folding directory for a spelling of it. ext4 keeps in memory the spelling that was asked for
+ * first, so neither `readlink` of the handle nor anything but the directory itself tells the real name.
+ */
+export function findRealName(handles: Handles, directory: HeldDirectory, asked: string): string {
+  const names = readdirSync(handles.below(directory, "."));
+  if (names.includes(asked)) return asked;
+  const wanted = foldCase(asked);
+  return names.find((name) => foldCase(name) === wanted) ?? asked;
+}
+
+function swapCase(name: string): string {
+  return Array.from(name, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())).join("");
+}
+
+function lookUp(text: string): string | undefined {
+  try {
+    const stat = lstatSync(text, { bigint: true });
+    return `${stat.dev}:${stat.ino}`;
+  } catch {
+    return undefined;
+  }
+}

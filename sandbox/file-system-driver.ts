@@ -1,0 +1,195 @@
+import { hash } from "node:crypto";
+import { constants, fsync, lstatSync, mkdirSync, open, close, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { promisify } from "node:util";
+import { AT_ONCE_BYTES, writeAtomically, type Written } from "./atomic-write.ts";
+import { listDirectory } from "./directory-listing.ts";
+import { asFileError, FileError } from "./errors.ts";
+import { FileStream, readWhole } from "./file-stream.ts";
+import type { Grant } from "./grant.ts";
+import type { GrantManager } from "./grant-manager.ts";
+import { type Handles, systemHandles } from "./held-path.ts";
+import { endedGrant, type Located } from "./located.ts";
+import { renameDirectoryFreely, renameFileFreely } from "./no-replace.ts";
+import { Quota } from "./quota.ts";
+import type { FileContent, ListEntry } from "./request.ts";
+import { Trash, type Trashed, type TrashLimits } from "./trash.ts";
+import { UnfinishedWrites } from "./unfinished-write.ts";
+
+export type FileSystemDriverOptions = {
+  grants: GrantManager;
+  handles?: Handles;
+  quota?: Quota;
+  trash?: TrashLimits;
+  /** The time of day in milliseconds. */
+  now?: () => number;
+};
+
+/** Large files come as a stream, whose own digest is known at its end. */
+export type ReadFile = { size: number; content: Uint8Array; digest: string } | { size: number; content: FileStream; digest: undefined };
+
+/**
+ * Performs what was judged, through the handles of the judgement. Every method throws GuardError where the judgement no longer holds
+ * and FileError where the file system refuses. Closing what was located is the caller's.
+ */
+export class FileSystemDriver {
+  readonly #grants: GrantManager;
+  readonly #handles: Handles;
+  readonly #quota: Quota;
+  readonly #trash: Trash;
+  readonly #unfinished: UnfinishedWrites;
+  /** Read once: asking for it sets it for a moment. */
+  readonly #mask = process.umask();
+
+  constructor({ grants, handles = systemHandles, quota = new Quota(), trash, now = Date.now }: FileSystemDriverOptions) {
+    this.#grants = grants;
+    this.#handles = handles;
+    this.#quota = quota;
+    this.#trash = new Trash({ handles, limits: trash ?? { entries: 1000, bytes: 1024 ** 3 }, now });
+    this.#unfinished = new UnfinishedWrites(now);
+  }
+
+  /** Reads a file that was located for `read`: bytes up to 256 KiB, a stream above. */
+  async read(located: Located): Promise<ReadFile> {
+    return perform(located, () => {
+      const { itself, size, path } = located;
+      if (size > AT_ONCE_BYTES) return { size, content: new FileStream({ itself, size, path }), digest: undefined };
+      const content = readWhole(itself, size);
+      return { size: content.length, content, digest: hash("sha256", content) };
+    });
+  }
+
+  /** Writes a file that was located for `write` or `create`. What was missing when it was judged is not replaced (EEXIST). */
+  async write(located: Located, content: FileContent): Promise<Written> {
+    return performAsync(located, async () => {
+      this.#unfinished.sweep(located);
+      const written = await writeAtomically(located, content, { quota: this.#quota, mask: this.#mask });
+      await syncDirectory(located);
+      return written;
+    });
+  }
+
+  /** Makes a directory at a path that was located for `create`. */
+  async createDirectory(located: Located): Promise<void> {
+    return performAsync(located, async () => {
+      this.#quota.take(located.grant.sessionId, { bytes: 0, files: 1 });
+      mkdirSync(located.sibling(located.name), { mode: 0o755 });
+      await syncDirectory(located);
+    });
+  }
+
+  /** Deletes a file, a link or an empty directory that was located for `delete`; into the trash where the grant has one. */
+  async delete(located: Located): Promise<{ trashId: string | undefined }> {
+    return performAsync(located, async () => {
+      const trashId = located.grant.trash ? this.#putIntoTrash(located) : undefined;
+      if (trashId === undefined) removeFinally(located);
+      await syncDirectory(located);
+      return { trashId };
+    });
+  }
+
+  /** Renames what `locateMove` located. A destination that exists is replaced only with `overwrite`, otherwise it throws EEXIST. */
+  async move(source: Located, destination: Located, { overwrite }: { overwrite: boolean }): Promise<void> {
+    return performAsync(destination, async () => {
+      source.recheck();
+      const from = source.sibling(source.name);
+      const to = destination.sibling(destination.name);
+      if (destination.kind !== "missing") {
+        if (!overwrite) throw new FileError("EEXIST", { what: `${destination.path} exists already` });
+        replace(from, to);
+      } else if (source.kind === "directory") renameDirectoryFreely(from, to);
+      else renameFileFreely(from, to);
+      await syncDirectory(destination);
+      if (source.parent.path !== destination.parent.path) await syncDirectory(source);
+    });
+  }
+
+  /** The entries of a directory that was located for `list`, at most `limit`; `truncated` where there are more. */
+  async list(located: Located, { recursive, limit }: { recursive: boolean; limit: number }): Promise<{ entries: ListEntry[]; truncated: boolean }> {
+    return performAsync(located, async () => {
+      const entries: ListEntry[] = [];
+      for (const entry of listDirectory({ handles: this.#handles, grants: this.#grants, located, isRecursive: recursive })) {
+        if (entries.length === limit) return { entries, truncated: true };
+        entries.push(entry);
+        if (entries.length % 1000 === 0) await setImmediate();
+      }
+      return { entries, truncated: false };
+    });
+  }
+
+  /** What lies in the trash of a root, oldest first. */
+  trashed(grant: Grant): readonly Trashed[] {
+    return this.#trash.list(this.#mustLive(grant));
+  }
+
+  /** The path at which a deleted thing stood; the guard judges it like one to be created. */
+  originOf(grant: Grant, trashId: string): string {
+    return this.#trash.originOf(this.#mustLive(grant), trashId);
+  }
+
+  /** Brings a deleted thing back to a path that was located for `create`. */
+  async restore(trashId: string, destination: Located): Promise<void> {
+    return performAsync(destination, async () => {
+      this.#trash.restore(trashId, destination);
+      await syncDirectory(destination);
+    });
+  }
+
+  /** The root's handle is closed with its grant, and its number soon another file's. */
+  #mustLive(grant: Grant): Grant {
+    if (this.#grants.isLive(grant)) return grant;
+    throw endedGrant(grant);
+  }
+
+  #putIntoTrash(located: Located): string {
+    if (located.kind === "directory" && readdirSync(located.inside(".")).length > 0) throw new FileError("ENOTEMPTY", { what: `${located.path} is not empty` });
+    return this.#trash.put(located);
+  }
+}
+
+function perform<T>(located: Located, operate: () => T): T {
+  try {
+    located.recheck();
+    return operate();
+  } catch (error) {
+    throw asFileError(error, located.path);
+  }
+}
+
+async function performAsync<T>(located: Located, operate: () => Promise<T>): Promise<T> {
+  try {
+    located.recheck();
+    return await operate();
+  } catch (error) {
+    throw asFileError(error, located.path);
+  }
+}
+
+function removeFinally(located: Located): void {
+  const text = located.sibling(located.name);
+  if (located.kind === "directory") rmdirSync(text);
+  else unlinkSync(text);
+}
+
+/** rename(2) does nothing where both names are the same file already, and says that it succeeded. */
+function replace(from: string, to: string): void {
+  const [source, target] = [lstatSync(from), lstatSync(to, { throwIfNoEntry: false })];
+  if (source.dev === target?.dev && source.ino === target.ino) unlinkSync(from);
+  else renameSync(from, to);
+}
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const sync = promisify(fsync);
+
+/** The new name is on the disk only when its directory is; some file systems have no such call (EINVAL). */
+async function syncDirectory(located: Located): Promise<void> {
+  const fd = await openFile(located.sibling("."), constants.O_RDONLY | constants.O_DIRECTORY, 0);
+  try {
+    await sync(fd);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EINVAL")) throw error;
+  } finally {
+    await closeFile(fd);
+  }
+}
