@@ -3,7 +3,7 @@ const policyVerbs = ["policy show", "policy explain", "policy check", "policy di
 export type PolicyVerb = (typeof policyVerbs)[number];
 
 /** The verbs of the command line, some of two words. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -20,7 +20,7 @@ export type OptionSpec = {
 export const boxVerbs: readonly Verb[] = ["start", "login", "shell", "run"];
 const images: readonly Verb[] = [...boxVerbs, "rebuild"];
 const live: readonly Verb[] = ["policy allow", "policy deny"];
-const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "preflight", "proxy ctl"];
+const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "audit show", "audit summary", "preflight", "proxy ctl"];
 
 /** Every option, in the order in which help lists them. */
 export const optionSpecs: readonly OptionSpec[] = [
@@ -52,8 +52,10 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "session", verbs: live, help: "until the running boxes of this project end; what happens without an option" },
   { name: "always", verbs: live, help: "for the running boxes, and in the configuration file from now on" },
   { name: "all", verbs: ["blocked"], help: "telemetry too, and what the box asked itself" },
-  { name: "follow", short: "f", verbs: ["logs"], help: "go on with what comes" },
+  { name: "follow", short: "f", verbs: ["logs", "audit show"], help: "go on with what comes" },
   { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project" },
+  { name: "task", value: "TASK", verbs: ["audit show", "audit summary"], help: "only what this task did" },
+  { name: "head", value: "HASH", verbs: ["audit verify"], help: "a head that was noted before: the log has to hold it still" },
   { name: "mode", value: "heuristic|strict", verbs: ["preflight"], help: "strict: only URLs among the arguments; heuristic: whatever a known tool obviously needs; the configured one otherwise" },
   { name: "config", value: "FILE", verbs: ["proxy", "proxy ctl", "proxy seatbelt-profile"], help: "the file whose [network_proxy] counts, instead of the project's" },
   { name: "log", value: "DIR", verbs: ["proxy"], help: "where the decision log goes, instead of ~/.agentbox/proxy" },

@@ -4,6 +4,7 @@ import { parseEntry, renderEntry } from "../policy/entry.ts";
 import { type Parsed, parsed, quote, refused, trimBlanks } from "../policy/parsed.ts";
 import type { PreflightMode } from "../policy/preflight-mode.ts";
 import type { PolicyVerb, Verb } from "./args-options.ts";
+import { type AuditCommand, readAuditCommand } from "./args-audit.ts";
 import { parsePreflightMode } from "./args-values.ts";
 import { type ProxyCommand, readProxyCommand } from "./args-proxy.ts";
 import type { TypedOption } from "./args-words.ts";
@@ -39,10 +40,11 @@ export type PolicyCommand =
   | { verb: "hook claude" }
   | { verb: "proxy seatbelt-profile"; file: string | undefined }
   | ProxyCommand
+  | AuditCommand
   | { verb: "setup"; wish: SetupWish };
 
 /** The verbs that `readPolicyCommand` reads. */
-const askingVerbs = ["blocked", "logs", "logs stats", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
+const askingVerbs = ["blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
 export type AskingVerb = PolicyVerb | (typeof askingVerbs)[number];
 
 /** Tells whether a verb is one of those. */
@@ -101,6 +103,10 @@ export function readPolicyCommand({ verb, words, tail, options, engine, agents, 
       if (words.length > 0 && session !== undefined) complaints.push({ what: `${quote(words[0] ?? "")} and --session both name a session`, fix: "keep one of them" });
       complaints.push(...refuseFurtherWords(words.slice(1), verb));
       return { verb, session: session ?? words[0], json };
+    case "audit show":
+    case "audit verify":
+    case "audit summary":
+      return readAuditCommand({ verb, words, has, value: (name) => values(name)[0], complaints });
     case "preflight":
       if (tail.length === 0) complaints.push({ what: "preflight needs a command", expected: "agentbox preflight -- COMMAND" });
       return { verb, command: [...tail], mode: values("mode").flatMap((text) => collect(parsePreflightMode(text), complaints))[0], agent, json };
@@ -150,7 +156,7 @@ function readScope(options: readonly TypedOption[], complaints: Complaint[]): Ch
 }
 
 function takesWords(verb: AskingVerb): boolean {
-  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats", "proxy", "proxy ctl"].includes(verb);
+  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats", "audit show", "audit verify", "audit summary", "proxy", "proxy ctl"].includes(verb);
 }
 
 function refuseFurtherWords(words: readonly string[], verb: string): Complaint[] {

@@ -75,6 +75,9 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "blocked":
     case "logs":
     case "logs stats":
+    case "audit show":
+    case "audit verify":
+    case "audit summary":
     case "preflight":
     case "proxy":
     case "proxy ctl":

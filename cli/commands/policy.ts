@@ -52,6 +52,10 @@ async function answer(edge: Edge, command: Answered): Promise<number> {
       return await (await import("./logs.ts")).showLogs(edge, command);
     case "logs stats":
       return await (await import("./logs-stats.ts")).showStatistics(edge, command);
+    case "audit show":
+    case "audit verify":
+    case "audit summary":
+      return await (await import("./audit.ts")).answerAudit(edge, command);
     case "preflight":
       return await (await import("./preflight.ts")).checkCommand(edge, command);
     case "proxy":
