@@ -129,7 +129,7 @@ describe("a fingerprint", () => {
   test.each([
     { name: "is another where the rule is", same: false, other: fingerprint(rule("x", { path: "b" })) },
     { name: "is another where the rule is somebody else's", same: false, other: fingerprint(rule("x", { path: "a" }), "/b/config.toml") },
-    { name: "is the same where the keys stand in another order", same: true, other: of({ path: "a", action: "deny", id: "x" }) },
+    { name: "is the same where the keys stand in another order", same: true, other: fingerprint({ path: "a", action: "deny", id: "x" }) },
   ])("$name", ({ same, other }) => {
     expect(other === fingerprint(rule("x", { path: "a" }))).toBe(same);
   });
