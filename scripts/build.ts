@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 
@@ -33,7 +33,18 @@ async function main(): Promise<void> {
   if (major < 24) throw new Error(`scripts/build.ts needs Node 24 or later, this is ${process.versions.node}; run it as \`npm run build\``);
   mkdirSync(path.join(root, "build"), { recursive: true });
   const present = bundles.filter(({ entry }) => existsSync(path.join(root, entry)));
-  await Promise.all(present.map((bundle) => build(renderOptions(bundle))));
+  await Promise.all(present.map(writeBundle));
+}
+
+/** Leaves a program that stays the same alone and exchanges another whole: somebody may be running it, or copying it into an image. */
+async function writeBundle(bundle: Bundle): Promise<void> {
+  const { outputFiles } = await build({ ...renderOptions(bundle), write: false });
+  for (const { path: file, contents } of outputFiles) {
+    if (existsSync(file) && readFileSync(file).equals(contents)) continue;
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, contents);
+    renameSync(draft, file);
+  }
 }
 
 /** Options of one bundle; the entry is relative to the project, the output to `build/` unless it is absolute. */

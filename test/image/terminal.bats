@@ -38,7 +38,7 @@ start_shell() {
   eventually shows 'resolving'
   assert_contains "$(screen)" "✓ engine"
   assert_contains "$(screen)" "✓ close"
-  assert_contains "$(screen)" "of 28"
+  eventually shows 'of 28'
   eventually shows 'box:/'
   refute_contains "$(screen)" "✓ engine"
   assert_contains "$(screen | tr -s ' \n' '  ')" "everything else is refused; verified"
