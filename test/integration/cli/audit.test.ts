@@ -137,6 +137,8 @@ describe("audit verify", () => {
   });
 });
 
+const ask = async (...argv: string[]) => auditSummarySchema.parse(JSON.parse((await engine.run(["audit", "summary", "--json", ...argv])).stdout));
+
 describe("audit summary", () => {
   test("tells what each task did", async () => {
     await record("s1");
@@ -147,7 +149,6 @@ describe("audit summary", () => {
 
   test("tells it to programs, one task or all, and whether it is proven", async () => {
     const head = await record("s1");
-    const ask = async (...argv: string[]) => auditSummarySchema.parse(JSON.parse((await engine.run(["audit", "summary", "--json", ...argv])).stdout));
     expect(await ask("s1")).toMatchObject({ session: "s1", head, broken: null, tasks: [{ taskId: "t1" }, { taskId: "t2" }] });
     expect((await ask("--task", "t2")).tasks).toMatchObject([{ taskId: "t2", counts: { refused: 1 } }]);
     appendFileSync(fileOf("s1"), "x\n");
