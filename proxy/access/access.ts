@@ -22,13 +22,15 @@ export type Admitted = {
   addresses: readonly Address[];
   /** The owner says that neither TLS nor HTTP is spoken there. */
   opaque: boolean;
+  /** Of the policy that judged it: another one judges anew. */
+  epoch: number;
 };
 
 /** Refused by the policy, or a failure that is nobody's fault: `status` is that of HTTP. */
 export type Outcome = Admitted | { ok: false; denial: Denial } | Failure;
 export type Failure = { ok: false; denial?: undefined; status: 502 | 504; why: string };
 
-type Held = { epoch: number; until: number; tally: Tally; admitted: Admitted };
+type Held = { until: number; tally: Tally; admitted: Admitted };
 
 /** RFC 9110 and RFC 5789. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
@@ -102,10 +104,10 @@ export class Access {
     if (kept.length === 0 && refused !== undefined) return this.refuse(asked, refused, found.addresses);
     if (kept.length === 0 && this.policy.upstream === undefined) return this.fail(asked, decision, "the name has no address");
     const port = asked.port;
-    const admitted: Admitted = { ok: true, host, name: decision.host, port, addresses: kept, opaque: isOpaque(this.policy.policy, host, port) };
+    const admitted: Admitted = { ok: true, host, name: decision.host, port, addresses: kept, opaque: isOpaque(this.policy.policy, host, port), epoch: this.policy.epoch };
     const tally = this.log.tally(`${action} ${tallyKeyOf(asked, decision)}`, this.describe(asked, action, decision, kept));
     if (this.held.size >= MAX_HELD) this.held.clear();
-    if (isPlain(asked, this.policy)) this.held.set(key, { epoch: this.policy.epoch, until: found.freshUntil, tally, admitted });
+    if (isPlain(asked, this.policy)) this.held.set(key, { until: found.freshUntil, tally, admitted });
     return this.record(tally, Date.now()) ?? admitted;
   }
 

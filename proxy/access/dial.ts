@@ -55,7 +55,7 @@ export class Dialler {
   private async encrypt({ socket }: Connection, upstream: Upstream): Promise<Dialled> {
     const { promise, resolve } = Promise.withResolvers<Dialled>();
     const name = renderHost(upstream.host);
-    const tls = connectTls({ socket, host: name, ca: this.parts.ca, ALPNProtocols: ["http/1.1"], ...(upstream.host.kind === "name" ? { servername: name } : {}) });
+    const tls = connectTls({ socket, host: name, ca: this.parts.ca, ALPNProtocols: ["http/1.1"], rejectUnauthorized: true, ...(upstream.host.kind === "name" ? { servername: name } : {}) });
     tls.setTimeout(CONNECT_LIMIT_MS, () => tls.destroy(new Error("no answer")));
     tls.once("error", (error) => resolve({ ok: false, status: 502, why: `the site's proxy ${name} does not speak TLS as it should: ${error.message}` }));
     tls.once("secureConnect", () => {

@@ -9,14 +9,12 @@ export type Reached = { ok: true; admitted: Admitted; upstream: Connection } | E
 /** Judges what a client wants, and connects to it. A policy that comes into force meanwhile judges it anew. */
 export async function reach({ access, dialler }: { access: Access; dialler: Dialler }, asked: Asked): Promise<Reached> {
   for (;;) {
-    // Read first: what comes into force while it is judged counts as well.
-    const { epoch, upstream } = access.policy;
     const judged = access.admit(asked);
     const outcome = judged instanceof Promise ? await judged : judged;
     if (!outcome.ok) return outcome;
-    const dialled = await dialler.dial(outcome, upstream);
+    const dialled = await dialler.dial(outcome, access.policy.upstream);
     if (!dialled.ok) return dialled;
-    if (access.policy.epoch === epoch) return { ok: true, admitted: outcome, upstream: dialled.connection };
+    if (access.policy.epoch === outcome.epoch) return { ok: true, admitted: outcome, upstream: dialled.connection };
     dialled.connection.destroy();
   }
 }

@@ -68,8 +68,9 @@ export class Exchange implements FlowInput, Requester {
    */
   open(): void {
     const { context, pool } = this.session.listener;
+    if (context.access.policy.epoch !== this.admitted.epoch) return void this.judgeAgain();
     const mayReuse = this.minor === 1 && (this.isRepeatable || this.session.served > 0);
-    const idle = mayReuse ? pool.take(this.key, context.access.policy.epoch, this.admitted) : undefined;
+    const idle = mayReuse ? pool.take(this.key, this.admitted) : undefined;
     if (idle === undefined) void this.dial();
     else this.attach(idle);
   }
@@ -193,7 +194,7 @@ export class Exchange implements FlowInput, Requester {
 
   private async dial(): Promise<void> {
     const { context, pool } = this.session.listener;
-    const { epoch } = context.access.policy;
+    const { epoch } = this.admitted;
     const dialled = await this.session.listener.dial(this.admitted, this.session.place, this.site);
     if (this.isOver) return dialled.ok ? dialled.connection.destroy() : undefined;
     if (!dialled.ok) return this.answer(describeFailure(this.admitted, dialled));

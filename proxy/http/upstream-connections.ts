@@ -30,7 +30,7 @@ export class UpstreamConnections {
   }
 
   /** Takes an idle connection to a place, if there is one. */
-  take(key: string, epoch: number, { addresses }: Admitted): UpstreamConnection | undefined {
+  take(key: string, { addresses, epoch }: Admitted): UpstreamConnection | undefined {
     const idle = this.idle.get(key);
     if (idle === undefined) return undefined;
     // The youngest first: it is the least likely to be closed meanwhile.

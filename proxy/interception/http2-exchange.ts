@@ -57,14 +57,13 @@ export class Http2Exchange {
     const claims = head.names.filter((claim) => claim !== name && claim !== `${name}:${port}`);
     const asked: Asked = { protocol, method: head.method, host: name, port, client, use: { kind: "request", method: head.method, upgrade: false, claims } };
     for (;;) {
-      const { epoch } = access.policy;
       const outcome = await access.admit(asked);
       if (!outcome.ok) return this.answer(describeOutcome(asked, outcome));
-      const opened = this.isGone ? undefined : await upstreams.open(outcome, epoch);
+      const opened = this.isGone ? undefined : await upstreams.open(outcome);
       if (opened === undefined || this.isGone) return undefined;
       if (!opened.ok) return this.answer(describeFailure(outcome, opened));
       // A policy that came into force meanwhile judges it anew.
-      if (access.policy.epoch === epoch) return this.send(opened, { asked, admitted: outcome, head });
+      if (access.policy.epoch === outcome.epoch) return this.send(opened, { asked, admitted: outcome, head });
     }
   }
 

@@ -21,13 +21,14 @@ export class Http2Upstreams {
   }
 
   /** Opens a way to the admitted place, or gives the one that is open under this policy. */
-  async open(admitted: Admitted, epoch: number): Promise<Opened | Failure> {
+  async open(admitted: Admitted): Promise<Opened | Failure> {
+    const { epoch } = admitted;
     const { current } = this;
     if (current?.epoch === epoch && current.isUsable()) return current;
     current?.retire();
     this.current = undefined;
     // Requests that come meanwhile wait for the same one.
-    if (this.opening?.epoch !== epoch) this.opening = { epoch, opened: this.begin(admitted, epoch) };
+    if (this.opening?.epoch !== epoch) this.opening = { epoch, opened: this.begin(admitted) };
     const { opening } = this;
     const opened = await opening.opened;
     if (this.opening === opening) this.opening = undefined;
@@ -42,10 +43,10 @@ export class Http2Upstreams {
     this.way.close();
   }
 
-  private async begin(admitted: Admitted, epoch: number): Promise<Opened | Failure> {
+  private async begin(admitted: Admitted): Promise<Opened | Failure> {
     const encrypted = await this.way.encrypt(admitted, ["h2", "http/1.1"]);
     if (!encrypted.ok) return { ok: false, status: encrypted.status, why: encrypted.why };
-    const opened = encrypted.protocol === "h2" ? openHttp2(encrypted.tls, admitted, epoch) : openHttp1(encrypted, this.way, admitted, epoch);
+    const opened = encrypted.protocol === "h2" ? openHttp2(encrypted.tls, admitted) : openHttp1(encrypted, this.way, admitted);
     if (this.isOver) opened.close();
     // Of those before only what is still under way is of interest.
     for (const other of this.all) if (other.isDone()) this.all.delete(other);
@@ -57,7 +58,7 @@ export class Http2Upstreams {
 
 type Verified = Extract<Awaited<ReturnType<UpstreamWay["encrypt"]>>, { ok: true }>;
 
-function openHttp2(tls: Verified["tls"], { host, port }: Admitted, epoch: number): Opened {
+function openHttp2(tls: Verified["tls"], { host, port, epoch }: Admitted): Opened {
   const session = beginHttp2(tls, renderAuthority(host, port, "https"));
   return {
     ok: true,
@@ -71,7 +72,7 @@ function openHttp2(tls: Verified["tls"], { host, port }: Admitted, epoch: number
   };
 }
 
-function openHttp1(verified: Verified, way: UpstreamWay, admitted: Admitted, epoch: number): Opened {
+function openHttp1(verified: Verified, way: UpstreamWay, admitted: Admitted): Opened {
   let first: Verified | undefined = verified;
   const agent = makeAgent(async () => {
     const taken = first;
@@ -80,7 +81,7 @@ function openHttp1(verified: Verified, way: UpstreamWay, admitted: Admitted, epo
   });
   return {
     ok: true,
-    epoch,
+    epoch: admitted.epoch,
     isUsable: () => true,
     isDone: () => Object.keys(agent.sockets).length === 0 && Object.keys(agent.freeSockets).length === 0,
     send: (ask) => askHttp1(agent, ask),

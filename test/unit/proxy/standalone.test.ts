@@ -55,7 +55,7 @@ describe("a word of the session", () => {
     standalone.allow({ text: "a.example", until: Date.now() + 60_000 });
     const cut = vi.fn<() => void>();
     const asked = { protocol: "https-connect", method: "CONNECT", host: "a.example", port: 443, client: null, use: { kind: "tunnel", via: "connect", intercepted: false } } as const;
-    standalone.flows.begin({ asked, admitted: { ok: true, host: { kind: "name", name: "a.example" }, name: "a.example", port: 443, addresses: [], opaque: false }, cut });
+    standalone.flows.begin({ asked, admitted: { ok: true, host: { kind: "name", name: "a.example" }, name: "a.example", port: 443, addresses: [], opaque: false, epoch: 1 }, cut });
     vi.advanceTimersByTime(59_000);
     expect([reasonOf(standalone, "a.example"), cut.mock.calls.length]).toEqual(["allowed", 0]);
     vi.advanceTimersByTime(1100);

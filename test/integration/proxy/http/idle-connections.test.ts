@@ -17,7 +17,7 @@ function addressOf(text: string): Address {
 }
 
 function admittedTo(...addresses: readonly string[]): Admitted {
-  return { ok: true, host: { kind: "name", name: "a.example.com" }, name: "a.example.com", port: 80, addresses: addresses.map(addressOf), opaque: false };
+  return { ok: true, host: { kind: "name", name: "a.example.com" }, name: "a.example.com", port: 80, addresses: addresses.map(addressOf), opaque: false, epoch: EPOCH };
 }
 
 async function open(pool: UpstreamConnections, origin: Origin, key = KEY): Promise<UpstreamConnection> {
@@ -28,20 +28,20 @@ async function open(pool: UpstreamConnections, origin: Origin, key = KEY): Promi
 }
 
 describe("an idle connection", () => {
-  const rows: readonly [row: string, key: string, epoch: number, admitted: Admitted, taken: boolean][] = [
-    ["is taken for the same place", KEY, EPOCH, admittedTo("127.0.0.1"), true],
-    ["is taken where its address is one of several", KEY, EPOCH, admittedTo("127.0.0.2", "127.0.0.1"), true],
-    ["is not taken where the name leads elsewhere now", KEY, EPOCH, admittedTo("127.0.0.2"), false],
-    ["is not taken under another policy", KEY, EPOCH + 1, admittedTo("127.0.0.1"), false],
-    ["is not taken for another name", "http b.example.com 80", EPOCH, admittedTo("127.0.0.1"), false],
-    ["is not taken for another scheme", "https a.example.com 80", EPOCH, admittedTo("127.0.0.1"), false],
+  const rows: readonly [row: string, key: string, admitted: Admitted, taken: boolean][] = [
+    ["is taken for the same place", KEY, admittedTo("127.0.0.1"), true],
+    ["is taken where its address is one of several", KEY, admittedTo("127.0.0.2", "127.0.0.1"), true],
+    ["is not taken where the name leads elsewhere now", KEY, admittedTo("127.0.0.2"), false],
+    ["is not taken under another policy", KEY, { ...admittedTo("127.0.0.1"), epoch: EPOCH + 1 }, false],
+    ["is not taken for another name", "http b.example.com 80", admittedTo("127.0.0.1"), false],
+    ["is not taken for another scheme", "https a.example.com 80", admittedTo("127.0.0.1"), false],
   ];
-  test.each(rows)("%s", async (_row, key, epoch, admitted, taken) => {
+  test.each(rows)("%s", async (_row, key, admitted, taken) => {
     await using origin = await startOrigin(() => undefined);
     const pool = new UpstreamConnections();
     const connection = await open(pool, origin);
     pool.give(connection, 0);
-    expect(pool.take(key, epoch, admitted)).toBe(taken ? connection : undefined);
+    expect(pool.take(key, admitted)).toBe(taken ? connection : undefined);
     connection.destroy();
   });
 
@@ -65,7 +65,7 @@ describe("an idle connection", () => {
     while (origin.sockets.length === 0) await sleep(1);
     origin.sockets[0]?.end();
     while (pool.size > 0) await sleep(1);
-    expect(pool.take(KEY, EPOCH, admittedTo("127.0.0.1"))).toBeUndefined();
+    expect(pool.take(KEY, admittedTo("127.0.0.1"))).toBeUndefined();
   });
 
   test("is one of 64 to a place at most, and of 512 in all", async () => {
