@@ -26,7 +26,7 @@ export async function openConfirmationQueue({ agentboxHome, sessionId }: { agent
   try {
     const lock = await takeLock(directory);
     // Nobody waits for what a killed process asked.
-    for (const name of directory.names()) if (name !== QUEUE_LOCK) directory.remove(name);
+    for (const name of directory.names()) if (!name.startsWith(QUEUE_LOCK)) directory.remove(name);
     return {
       kind: "queue",
       ask: async (question, signal) => await ask(directory, question, signal),

@@ -79,16 +79,16 @@ describe("an answer", () => {
   });
 });
 
-describe("front ends", () => {
-  const frontEnd = (kind: FrontEnd["kind"], reply: unknown): FrontEnd => ({ kind, ask: async () => await Promise.resolve(reply) });
+const answering = (kind: FrontEnd["kind"], reply: unknown): FrontEnd => ({ kind, ask: async () => await Promise.resolve(reply) });
 
+describe("front ends", () => {
   test("are asked one after the other until one can ask somebody", async () => {
-    const broker = new ConfirmationBroker({ frontEnds: [frontEnd("terminal", "unavailable"), frontEnd("mcp", "once"), frontEnd("queue", "deny")], timeoutMs: 60_000 });
+    const broker = new ConfirmationBroker({ frontEnds: [answering("terminal", "unavailable"), answering("mcp", "once"), answering("queue", "deny")], timeoutMs: 60_000 });
     expect(await broker.confirm(prompt())).toEqual({ answer: "approved", scope: "once", by: "mcp" });
   });
 
   test("are not asked further after a no", async () => {
-    const broker = new ConfirmationBroker({ frontEnds: [frontEnd("terminal", "deny"), frontEnd("mcp", "once")], timeoutMs: 60_000 });
+    const broker = new ConfirmationBroker({ frontEnds: [answering("terminal", "deny"), answering("mcp", "once")], timeoutMs: 60_000 });
     expect(await broker.confirm(prompt())).toMatchObject({ answer: "denied", by: "terminal" });
   });
 
