@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, chmodSync, cpSync, linkSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, cpSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
@@ -163,8 +163,28 @@ describe("a log that cannot be written refuses the operation:", () => {
   });
 
   test.each([
-    { name: "the log is a link to a file", plant: () => (writeFileSync(path.join(root, "victim"), ""), symlinkSync(path.join(root, "victim"), file)) },
-    { name: "the log is a second name of a file", plant: () => (writeFileSync(path.join(root, "victim"), ""), linkSync(path.join(root, "victim"), file)) },
+    { name: "a link", plant: symlinkSync },
+    { name: "a second name", plant: linkSync },
+  ])("the log is $name of another file, which stays as it is", ({ plant }) => {
+    const victim = path.join(root, "victim");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(victim, "", { mode: 0o644 });
+    plant(victim, file);
+    expect(() => open()).toThrow(refused);
+    const { mode, size } = statSync(victim);
+    expect({ mode: mode & 0o777, size }).toEqual({ mode: 0o644, size: 0 });
+  });
+
+  test("the log is a link to nowhere, and nothing is made there", () => {
+    mkdirSync(directory, { recursive: true });
+    symlinkSync(path.join(root, "victim"), file);
+    expect(() => open()).toThrow(refused);
+    expect(readdirSync(root)).not.toContain("victim");
+    rmSync(file);
+    expect(() => open()).not.toThrow();
+  });
+
+  test.each([
     { name: "the log is a FIFO", plant: () => execFileSync("mkfifo", [file]) },
     { name: "the log is a directory", plant: () => mkdirSync(file) },
     { name: "its directory is a link", plant: () => (renameSync(directory, `${directory}-real`), symlinkSync(`${directory}-real`, directory)) },

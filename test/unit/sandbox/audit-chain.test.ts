@@ -50,6 +50,8 @@ describe("a chain", () => {
     { name: "an empty line", lines: with_(3, 0, ""), broken: { line: 4, kind: "inserted" }, entries: 3 },
     { name: "two lines that were exchanged", lines: with_(2, 2, at(3), at(2)), broken: { line: 3, kind: "reordered" }, entries: 2 },
     { name: "a log of another session behind a right header", lines: with_(1, 6, ...makeLog(["/x"], "s2").lines.slice(1)), broken: { line: 2, kind: "changed" }, entries: 1 },
+    { name: "an entry of another session that follows the hashes", lines: with_(1, 6, renderEntry({ v: 1, seq: 2, time: "", session: "s2", kind: "request" }, log.hashes[0] ?? "").line), broken: { line: 2, kind: "changed" }, entries: 1 },
+    { name: "a gap in the numbers that the hashes do not have", lines: with_(1, 6, renderEntry({ v: 1, seq: 3, time: "", session: "s1", kind: "request" }, log.hashes[0] ?? "").line), broken: { line: 2, kind: "removed" }, entries: 1 },
     { name: "nothing at all", lines: [], broken: { line: 1, kind: "cut-off" }, entries: 0 },
   ])("shows $name", ({ lines, broken, entries }) => {
     expect(verifyChain(asLog(lines))).toMatchObject({ broken, entries });
