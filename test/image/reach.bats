@@ -89,7 +89,7 @@ setup_file() {
     cat >inside <<'INSIDE'
 node listen.mjs 4000 >listening &
 until [ -s listening ]; do sleep 0.05; done
-hostname -I >own-addresses
+hostname -I >own && mv own own-addresses
 timeout 20 sh -c 'until [ -e sibling-tried ]; do sleep 0.05; done'
 broadcast=$1; shift
 node reach.mjs --in-turn "$@" >on.json
@@ -112,7 +112,7 @@ INSIDE
 
   # The controls of the other direction and of the name that is not allowed.
   cd "$BATS_FILE_TMPDIR/control"
-  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own-addresses; curl --noproxy \* -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null </dev/null 3>&- &
+  box_off -- sh -c 'node listen.mjs 4000 >listening & until [ -s listening ]; do sleep 0.05; done; hostname -I >own && mv own own-addresses; curl --noproxy \* -sS https://example.com/ >curl-off; timeout 20 sh -c "until [ -e sibling-tried ]; do sleep 0.05; done"' 2>/dev/null </dev/null 3>&- &
   local box=$!
   file_appears own-addresses
   try_from_sibling 4000 >sibling.json
