@@ -113,8 +113,8 @@ for row in container:0.3 container:0.8 sidecar:0.1 sidecar:0.35 sidecar:0.6 side
 done
 
 @test "case 36: cleanup removes a killed session and what belongs to projects that are gone" {
-  start sleep 60
-  eventually test -n "$(containers_of; sleep 1; containers_of)"
+  start sh -c 'touch up; sleep 60'
+  file_appears up
   kill -KILL "$BOX"
   ended
   local volumes
@@ -154,17 +154,6 @@ for topology in container sidecar; do
   bats_test_function --description "case 36 ($topology): a box that someone else removes ends the command line with 69" -- in_a "$topology" removed_by_others agent_of 69
 done
 bats_test_function --description "case 36 (sidecar): a holder that someone else removes ends the box with 70" -- in_a sidecar removed_by_others holder_of 70
-
-@test "a box ends within half a second of its command" {
-  local best=9 took
-  for _ in 1 2 3; do
-    box -- sh -c 'date +%s.%N >end' </dev/null 2>/dev/null
-    took=$(jq -n "$(date +%s.%N) - $(cat end)")
-    best=$(jq -n "[$best, $took] | min")
-  done
-  rm end
-  jq -en "$best < 0.5" || { echo "it took $best s" >&2; return 1; }
-}
 
 @test "case 37: a path with spaces, quotes, commas and letters of all kinds" {
   make_project "$PROJECT/my \"próject\", it's: ✓"
