@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 import { escapeUnseen } from "../policy/parsed.ts";
+import { SCOPES } from "./confirmation.ts";
 import { REFUSALS } from "./errors.ts";
 import { fileRequestSchema, intentSchema, RISK_TAGS } from "./request.ts";
 
@@ -43,9 +44,10 @@ export const auditEntrySchema = z.strictObject({
   ruleId: text.optional(),
   tags: z.array(z.enum(RISK_TAGS)).optional(),
   refusal: z.enum(REFUSALS).optional(),
-  /** What a human was asked, what the answer was, and who gave it. */
+  /** What a human was asked, what the answer was, for how long a yes holds, and who gave it. */
   prompt: text.optional(),
   answer: text.optional(),
+  scope: z.enum(SCOPES).optional(),
   by: text.optional(),
   outcome: z.enum(["done", "refused", "failed", "unknown"]).optional(),
   /** The kernel's word for what failed (ENOENT). */

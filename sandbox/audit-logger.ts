@@ -1,8 +1,9 @@
 import type { AuditRecord } from "./audit-entry.ts";
 import { readAuditEntries } from "./audit-reader.ts";
 import { AuditWriter, guardAudit } from "./audit-writer.ts";
+import type { Answer } from "./confirmation.ts";
 import type { GuardError } from "./errors.ts";
-import type { FileRequest, Verdict } from "./request.ts";
+import { type FileRequest, sessionIdSchema, type Verdict } from "./request.ts";
 import { summarizeTasks, type TaskSummary, TaskTally } from "./task-summary.ts";
 
 /** What is asked for. `resolvedPath` is the canonical path, where it is known and another than `path`. */
@@ -19,7 +20,7 @@ export type AuditedOutcome =
 export type AuditedOperation = {
   readonly seq: number;
   /** Writes down what a human was asked about it, and the answer. Throws GuardError "audit". */
-  confirm: (question: { prompt: string; answer: string; by: string }) => void;
+  confirm: (asked: { prompt: string } & Answer) => void;
   /**
    * Writes down how it ended; only the first call counts. Never throws, since what was done is done: an outcome
    * that the disk does not take is kept, no further operation begins before it is written, and without it the
@@ -57,6 +58,8 @@ export class AuditLogger {
    * into a file beside it. Throws GuardError "audit" where it cannot be written, or another one writes it.
    */
   constructor({ directory, session }: { directory: string; session: string }) {
+    // What no reader takes for an entry must not be written.
+    sessionIdSchema.parse(session);
     this.writer = AuditWriter.open({ directory, session, onRecord: (record) => this.tally(record) });
   }
 
@@ -78,7 +81,7 @@ export class AuditLogger {
     let ended = false;
     return {
       seq: of,
-      confirm: ({ prompt, answer, by }) => void this.writer.record({ kind: "confirmation", ...about, of, prompt: shorten(prompt), answer: shorten(answer), by: shorten(by) }),
+      confirm: ({ prompt, answer, scope, by }) => void this.writer.record({ kind: "confirmation", ...about, of, prompt: shorten(prompt), answer, scope: answer === "approved" ? scope : undefined, by }),
       end: (outcome) => {
         if (!ended) this.writer.settle({ kind: "outcome", ...about, of, ...outcome });
         ended = true;

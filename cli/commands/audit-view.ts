@@ -13,7 +13,7 @@ export function renderAuditEntry(entry: AuditEntry): string {
 }
 
 function describe(entry: AuditEntry): string[] {
-  const { kind, of, intent = "", path, asked, destination, size, digest, decision, ruleId, tags = [], refusal, prompt, answer, by, outcome, code } = entry;
+  const { kind, of, intent = "", path, asked, destination, size, digest, decision, ruleId, tags = [], refusal, prompt, answer, scope, by, outcome, code } = entry;
   const where = [intent, path === undefined ? "" : quotePath(path), destination === undefined ? "" : `to ${quotePath(destination)}`, asked === undefined ? "" : `asked as ${quotePath(asked)}`];
   const bytes = size === undefined ? "" : `${size} bytes`;
   const rule = ruleId === undefined ? "" : `by ${renderWord(ruleId)}`;
@@ -23,7 +23,7 @@ function describe(entry: AuditEntry): string[] {
     case "outcome":
       return ["outcome ", ...where, outcome ?? "", refusal ?? "", code === undefined ? "" : renderWord(code), rule, bytes, digest === undefined ? "" : `sha256 ${digest}`, `of ${of}`];
     case "confirmation":
-      return ["asked   ", ...where, prompt === undefined ? "" : quotePath(prompt), `answer ${renderWord(answer ?? "")}`, `by ${renderWord(by ?? "")}`, `of ${of}`];
+      return ["asked   ", ...where, prompt === undefined ? "" : quotePath(prompt), [renderWord(answer ?? ""), scope ?? ""].join(" ").trimEnd(), `by ${renderWord(by ?? "")}`, `of ${of}`];
     case "grant":
     case "revoke":
       return [kind.padEnd(8), ...where, (entry.rights ?? []).map(renderWord).join(" "), entry.expires === undefined ? "" : `until ${renderWord(entry.expires)}`, by === undefined ? "" : `by ${renderWord(by)}`, renderWord(entry.grant ?? "")];

@@ -21,7 +21,7 @@ async function record(session: string, close = true): Promise<string> {
   const logger = new AuditLogger({ directory: directoryOf(session), session });
   logger.begin({ taskId: "t1", path: "/w/a\n2026 forged\u202e", intent: "read" }, { decision: "allow", ruleId: "r1", tags: [] }).end({ outcome: "done", size: 2000 });
   const deletion = logger.begin({ taskId: "t1", path: "/w/b", intent: "delete" }, { decision: "confirm", ruleId: "delete", tags: ["delete"] });
-  deletion.confirm({ prompt: "delete /w/b?", answer: "denied", by: "terminal" });
+  deletion.confirm({ prompt: "delete /w/b?", answer: "denied", scope: "once", by: "terminal" });
   deletion.end({ outcome: "refused", refusal: "declined" });
   logger.begin({ taskId: "t2", path: "/etc/shadow", intent: "write" }).end({ outcome: "refused", refusal: "outside-roots", ruleId: "roots" });
   await logger.endTask("t1");
@@ -38,7 +38,7 @@ describe("audit show", () => {
       String.raw`2 t1 request read "/w/a\n2026 forged\u202e" allow by r1`,
       String.raw`3 t1 outcome read "/w/a\n2026 forged\u202e" done 2000 bytes of 2`,
       '4 t1 request delete "/w/b" confirm by delete delete',
-      '5 t1 asked delete "/w/b" "delete /w/b?" answer denied by terminal of 4',
+      '5 t1 asked delete "/w/b" "delete /w/b?" denied by terminal of 4',
       '6 t1 outcome delete "/w/b" refused declined of 4',
       '7 t2 request write "/etc/shadow" undecided',
       '8 t2 outcome write "/etc/shadow" refused outside-roots by roots of 7',

@@ -45,7 +45,7 @@ describe("an audit log", () => {
     const logger = open();
     logger.grant({ grant: "g1", path: "/w", rights: ["read", "delete"], expires: "2026-11-22T05:00:00.000Z", by: "config" });
     const operation = logger.begin({ taskId: "t", path: "x/../a", resolvedPath: "/w/a", destinationPath: "/w/b", intent: "move", sizeHint: 9 }, { decision: "confirm", ruleId: "invariant-move", tags: ["move"] });
-    operation.confirm({ prompt: "move /w/a to /w/b?", answer: "once", by: "terminal" });
+    operation.confirm({ prompt: "move /w/a to /w/b?", answer: "approved", scope: "session", by: "terminal" });
     operation.end({ outcome: "done", size: 9, digest: "a".repeat(64) });
     // Only the first counts.
     operation.end({ outcome: "failed", code: "EIO" });
@@ -58,7 +58,7 @@ describe("an audit log", () => {
       { v: 1, seq: 1, session: "s", kind: "session", event: "opened", prev: "0".repeat(64) },
       { kind: "grant", grant: "g1", path: "/w", rights: ["read", "delete"], expires: "2026-11-22T05:00:00.000Z", by: "config" },
       { kind: "request", task: "t", intent: "move", path: "/w/a", asked: "x/../a", destination: "/w/b", size: 9, decision: "confirm", ruleId: "invariant-move", tags: ["move"] },
-      { kind: "confirmation", task: "t", of: 3, prompt: "move /w/a to /w/b?", answer: "once", by: "terminal" },
+      { kind: "confirmation", task: "t", of: 3, prompt: "move /w/a to /w/b?", answer: "approved", scope: "session", by: "terminal" },
       { kind: "outcome", task: "t", of: 3, path: "/w/a", outcome: "done", size: 9, digest: "a".repeat(64) },
       { kind: "request", path: "/etc/shadow" },
       { kind: "outcome", of: 6, outcome: "refused", refusal: "outside-roots", ruleId: "roots" },
@@ -139,7 +139,7 @@ describe("a log that cannot be written refuses the operation:", () => {
     const under = logger.begin(read("t", "/w/b"));
     act();
     expect(() => logger.begin(read("t", "/w/c"))).toThrow(refused);
-    expect(() => under.confirm({ prompt: "?", answer: "once", by: "me" })).toThrow(refused);
+    expect(() => under.confirm({ prompt: "?", answer: "approved", scope: "once", by: "callback" })).toThrow(refused);
     expect(() => logger.grant({ grant: "g", path: "/w", rights: [] })).toThrow(refused);
   });
 
