@@ -3,8 +3,8 @@ import type { Handles, HeldDirectory } from "./held-path.ts";
 
 /** One text for every spelling that a case-folding file system takes for one name; Unicode's normal forms included. */
 export function foldCase(name: string): string {
-  // Upper before lower: ß, ſ and the Kelvin sign fold with ss, s and k, as in the kernel's tables.
-  return name.normalize("NFD").toUpperCase().toLowerCase().normalize("NFC");
+  // Through upper case, where ß, ſ and the Kelvin sign meet ss, s and k as in the kernel's tables; through lower case before, since ẞ becomes ß there only.
+  return name.normalize("NFD").toLowerCase().toUpperCase().toLowerCase().normalize("NFC");
 }
 
 /** Whether a directory takes `README` and `readme` for one name; undefined where the name at hand cannot tell. */

@@ -90,6 +90,16 @@ describe("links", () => {
     expect(await outcomeOf(() => tree.write(inRoot(`${name}/new`), "planted"))).toBe("link");
   });
 
+  test.each(["read", "write", "delete"] as const)("a directory that was known becomes a link: nothing behind it is even located (%s)", async (intent) => {
+    mkdirSync(inRoot("sub"));
+    writeFileSync(inRoot("sub/canary.txt"), "inside");
+    const locate = () => tree.resolver.locate({ sessionId: session, path: inRoot("sub/canary.txt"), intent }).close();
+    expect([await outcomeOf(locate), await outcomeOf(locate)]).toEqual(["done", "done"]);
+    renameSync(inRoot("sub"), inRoot("sub.old"));
+    symlinkSync(join(tree.outside, "sub"), inRoot("sub"));
+    expect(await outcomeOf(locate)).toBe("link");
+  });
+
   test("two dots behind a link mean the parent of where it leads, as for the kernel", async () => {
     symlinkSync("a/b", inRoot("l"));
     writeFileSync(inRoot("a/beside.txt"), "beside b");

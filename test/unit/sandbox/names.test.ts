@@ -38,6 +38,7 @@ describe("folding", () => {
   test.each([
     ["README.md", "readme.MD"],
     ["straße", "STRASSE"],
+    ["straße", "STRA\u1e9eE"],
     ["\u212a", "k"],
     ["ſ", "S"],
     ["caf\u00e9", "CAFE\u0301"],
