@@ -27,6 +27,7 @@ export class AuditWriter {
   private syncs: Promise<void> = Promise.resolve();
   private queued: Promise<void> | undefined;
   private closing = false;
+  private clock = { ms: 0, text: "" };
   /** Why nothing is written any more, whatever becomes of the disk. */
   private over: { why: string; cause?: unknown } | undefined;
   /** Called with each entry that is in the file. */
@@ -75,7 +76,7 @@ export class AuditWriter {
 
   /** Appends an entry after those that wait; returns its number. */
   record(fields: AuditFields): number {
-    const time = new Date().toISOString();
+    const time = this.readClock();
     if (this.over !== undefined) throw refuse(this.file.path, this.over.why, this.over.cause);
     guardAudit(this.file.path, () => {
       this.file.check();
@@ -87,7 +88,7 @@ export class AuditWriter {
 
   /** Appends an outcome, or keeps it until the disk takes it. */
   settle(fields: AuditFields): void {
-    this.waiting.push({ fields, time: new Date().toISOString() });
+    this.waiting.push({ fields, time: this.readClock() });
     if (this.over !== undefined) return;
     try {
       this.flush();
@@ -117,6 +118,13 @@ export class AuditWriter {
       this.file.close();
       this.lock.release();
     }
+  }
+
+  /** Many entries share a millisecond, and its text costs as much as their hash. */
+  private readClock(): string {
+    const ms = Date.now();
+    if (ms !== this.clock.ms) this.clock = { ms, text: new Date(ms).toISOString() };
+    return this.clock.text;
   }
 
   private flush(): void {
