@@ -25,6 +25,9 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   "audit show": { usage: "agentbox audit show [SESSION] [--task TASK] [--json] [--follow]", about: "Show what the file guard was asked, decided and did, and the head of its log." },
   "audit verify": { usage: "agentbox audit verify [SESSION|FILE] [--head HASH]", about: "Say up to which line an audit log proves itself, and what breaks it; exit 1 where something does." },
   "audit summary": { usage: "agentbox audit summary [SESSION] [--task TASK] [--json]", about: "Tell what each task read, changed, asked and was refused." },
+  "confirm list": { usage: "agentbox confirm list [--json]", about: "Show what the file guard asks and nobody has answered yet." },
+  "confirm approve": { usage: "agentbox confirm approve ID [--session|--always]", about: "Say yes to what the file guard asks, after it was shown on the terminal." },
+  "confirm deny": { usage: "agentbox confirm deny ID", about: "Say no to what the file guard asks." },
   preflight: { usage: "agentbox preflight [--mode MODE] -- COMMAND…", about: "Say which hosts and sockets a command obviously needs, and which are refused; run nothing." },
   "hook claude": { usage: "agentbox hook claude", about: "Answer a PreToolUse hook of Claude Code, read from stdin: refuse early what the policy refuses." },
   proxy: { usage: "agentbox proxy [--config FILE] [--log DIR] [--approve]", about: "Run the proxy for programs of this machine, until Ctrl-C; prints the variables that lead them to it." },
@@ -39,6 +42,7 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
 const groupAbout: Readonly<Record<Group, string>> = {
   policy: "What boxes of this project may reach.",
   audit: "What the file guard was asked, decided and did.",
+  confirm: "What the file guard asks where it has no terminal.",
   hook: "Answers for the hooks of agents.",
   proxy: "The proxy that judges names.",
 };
@@ -54,7 +58,7 @@ const environmentHelp = `Environment
   AGENTBOX_CA_FILE     as --ca-file`;
 
 const exitHelp =
-  "the agent's own; 1 refused (preflight), broken (audit verify) or degraded (proxy ctl health), 64 usage, 69 engine or critical service not available, 70 firewall not applied or not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more";
+  "the agent's own; 1 refused (preflight), broken (audit verify), not answered (confirm) or degraded (proxy ctl health), 64 usage, 69 engine or critical service not available, 70 firewall not applied or not verified, 74 output not written, 77 missing capability, 78 configuration, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM, 141 nobody reads the output any more";
 
 /** Renders the help of one verb, or of the whole command line. `columns` is the width to wrap at. */
 export function renderHelp(topic: Topic | undefined, agents: readonly string[], columns = 100): string {

@@ -3,7 +3,7 @@ const policyVerbs = ["policy show", "policy explain", "policy check", "policy di
 export type PolicyVerb = (typeof policyVerbs)[number];
 
 /** The verbs of the command line, some of two words. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -20,7 +20,7 @@ export type OptionSpec = {
 export const boxVerbs: readonly Verb[] = ["start", "login", "shell", "run"];
 const images: readonly Verb[] = [...boxVerbs, "rebuild"];
 const live: readonly Verb[] = ["policy allow", "policy deny"];
-const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "audit show", "audit summary", "preflight", "proxy ctl"];
+const asked: readonly Verb[] = ["policy show", "policy explain", "policy check", "policy suggest", "blocked", "logs", "logs stats", "audit show", "audit summary", "confirm list", "preflight", "proxy ctl"];
 
 /** Every option, in the order in which help lists them. */
 export const optionSpecs: readonly OptionSpec[] = [
@@ -51,6 +51,8 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "once", verbs: live, help: "for one minute" },
   { name: "session", verbs: live, help: "until the running boxes of this project end; what happens without an option" },
   { name: "always", verbs: live, help: "for the running boxes, and in the configuration file from now on" },
+  { name: "session", verbs: ["confirm approve"], help: "also for whatever the same rule asks again in this session" },
+  { name: "always", verbs: ["confirm approve"], help: "for this rule from now on, as long as it is written so; not for what the guard asks by itself" },
   { name: "all", verbs: ["blocked"], help: "telemetry too, and what the box asked itself" },
   { name: "follow", short: "f", verbs: ["logs", "audit show"], help: "go on with what comes" },
   { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project" },

@@ -6,6 +6,7 @@ import type { PreflightMode } from "../policy/preflight-mode.ts";
 import type { PolicyVerb, Verb } from "./args-options.ts";
 import { type AuditCommand, readAuditCommand } from "./args-audit.ts";
 import { parsePreflightMode } from "./args-values.ts";
+import { type ConfirmCommand, readConfirmCommand } from "./args-confirm.ts";
 import { type ProxyCommand, readProxyCommand } from "./args-proxy.ts";
 import type { TypedOption } from "./args-words.ts";
 import type { EngineKind } from "./engine/engine.ts";
@@ -40,11 +41,12 @@ export type PolicyCommand =
   | { verb: "hook claude" }
   | { verb: "proxy seatbelt-profile"; file: string | undefined }
   | ProxyCommand
+  | ConfirmCommand
   | AuditCommand
   | { verb: "setup"; wish: SetupWish };
 
 /** The verbs that `readPolicyCommand` reads. */
-const askingVerbs = ["blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
+const askingVerbs = ["blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
 export type AskingVerb = PolicyVerb | (typeof askingVerbs)[number];
 
 /** Tells whether a verb is one of those. */
@@ -103,6 +105,10 @@ export function readPolicyCommand({ verb, words, tail, options, engine, agents, 
       if (words.length > 0 && session !== undefined) complaints.push({ what: `${quote(words[0] ?? "")} and --session both name a session`, fix: "keep one of them" });
       complaints.push(...refuseFurtherWords(words.slice(1), verb));
       return { verb, session: session ?? words[0], json };
+    case "confirm list":
+    case "confirm approve":
+    case "confirm deny":
+      return readConfirmCommand({ verb, words, has, complaints });
     case "audit show":
     case "audit verify":
     case "audit summary":
@@ -156,7 +162,7 @@ function readScope(options: readonly TypedOption[], complaints: Complaint[]): Ch
 }
 
 function takesWords(verb: AskingVerb): boolean {
-  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats", "audit show", "audit verify", "audit summary", "proxy", "proxy ctl"].includes(verb);
+  return ["policy explain", "policy presets", "policy apply", "policy allow", "policy deny", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "proxy", "proxy ctl"].includes(verb);
 }
 
 function refuseFurtherWords(words: readonly string[], verb: string): Complaint[] {

@@ -9,7 +9,7 @@ import { findNearest } from "../policy/nearest.ts";
 const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "preflight", "proxy", "ssh-init", "doctor", "cleanup"];
 
 /** First words that a second one may follow; most say nothing without it. */
-const groups = ["policy", "audit", "hook", "proxy"] as const;
+const groups = ["policy", "audit", "confirm", "hook", "proxy"] as const;
 export type Group = (typeof groups)[number];
 
 /** What help can be asked about: a verb, or all those that begin with one word. */

@@ -75,6 +75,9 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "blocked":
     case "logs":
     case "logs stats":
+    case "confirm list":
+    case "confirm approve":
+    case "confirm deny":
     case "audit show":
     case "audit verify":
     case "audit summary":

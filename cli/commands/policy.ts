@@ -52,6 +52,10 @@ async function answer(edge: Edge, command: Answered): Promise<number> {
       return await (await import("./logs.ts")).showLogs(edge, command);
     case "logs stats":
       return await (await import("./logs-stats.ts")).showStatistics(edge, command);
+    case "confirm list":
+    case "confirm approve":
+    case "confirm deny":
+      return await (await import("./confirm.ts")).answerConfirm(edge, command);
     case "audit show":
     case "audit verify":
     case "audit summary":
