@@ -12,7 +12,7 @@ const MOST_LEVELS = 200;
 
 type Level = { directory: HeldDirectory; entries: Dir };
 
-export type Listing = { handles: Handles; grants: GrantManager; located: Located; isRecursive: boolean };
+type Listing = { handles: Handles; grants: GrantManager; located: Located; isRecursive: boolean };
 
 /**
  * The entries of a directory in the order of the file system, parents before their contents. Links are named and never

@@ -9,7 +9,7 @@ export const PIECE_BYTES = 1024 * 1024;
 const closeFile = promisify(close);
 
 /** Opens what a handle names, for reading. It was seen to be a regular file; O_NONBLOCK is for those who hold a lease on it. */
-export function openForReading(itself: string): number {
+function openForReading(itself: string): number {
   return openSync(itself, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 

@@ -62,6 +62,7 @@ export class FileSystemDriver {
   /** Writes a file that was located for `write` or `create`. What was missing when it was judged is not replaced (EEXIST). */
   async write(located: Located, content: FileContent): Promise<Written> {
     return performAsync(located, async () => {
+      if (located.wantsDirectory) throw new FileError("EISDIR", { what: `${located.path} was to be a directory` });
       this.#unfinished.sweep(located);
       const written = await writeAtomically(located, content, { quota: this.#quota, mask: this.#mask });
       await syncDirectory(located);
@@ -92,6 +93,7 @@ export class FileSystemDriver {
   async move(source: Located, destination: Located, { overwrite }: { overwrite: boolean }): Promise<void> {
     return performAsync(destination, async () => {
       source.recheck();
+      judgeEnds(source, destination);
       const from = source.sibling(source.name);
       const to = destination.sibling(destination.name);
       if (destination.kind !== "missing") {
@@ -111,7 +113,9 @@ export class FileSystemDriver {
       for (const entry of listDirectory({ handles: this.#handles, grants: this.#grants, located, isRecursive: recursive })) {
         if (entries.length === limit) return { entries, truncated: true };
         entries.push(entry);
-        if (entries.length % 1000 === 0) await setImmediate();
+        if (entries.length % 1000 !== 0) continue;
+        await setImmediate();
+        located.recheck();
       }
       return { entries, truncated: false };
     });
@@ -171,11 +175,18 @@ function removeFinally(located: Located): void {
   else unlinkSync(text);
 }
 
-/** rename(2) does nothing where both names are the same file already, and says that it succeeded. */
+/** A name that replaced itself would be deleted as its own twin, below. */
+function judgeEnds(source: Located, destination: Located): void {
+  if (source.path === destination.path) throw new FileError("EINVAL", { what: `${source.path} is source and destination` });
+  if (destination.wantsDirectory && source.kind !== "directory") throw new FileError("ENOTDIR", { what: `${source.path} is no directory` });
+}
+
+/** rename(2) does nothing where both names are the same file already, and says that it succeeded: the source is a second name then, and goes. */
 function replace(from: string, to: string): void {
-  const [source, target] = [lstatSync(from), lstatSync(to, { throwIfNoEntry: false })];
-  if (source.dev === target?.dev && source.ino === target.ino) unlinkSync(from);
-  else renameSync(from, to);
+  const source = lstatSync(from);
+  renameSync(from, to);
+  const left = lstatSync(from, { throwIfNoEntry: false });
+  if (left !== undefined && left.ino === source.ino && left.dev === source.dev && left.nlink > 1) unlinkSync(from);
 }
 
 const openFile = promisify(open);

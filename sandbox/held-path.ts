@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
+import { GuardError } from "./errors.ts";
 
 /** A directory that is held open: its number, and the canonical path at which it was judged. */
 export type HeldDirectory = { readonly fd: number; readonly path: string };
@@ -18,8 +19,11 @@ export type Handles = {
   placeOf(fd: number, expected: string): string;
 };
 
-/** O_PATH: a number that names a thing and cannot read it. Node's constants lack it. On macOS the same bit is O_SYMLINK. */
+/** O_PATH: a number that names a thing and cannot read it. Node's constants lack it. */
 const O_PATH = 0o10000000;
+
+/** Opens a link itself. On macOS that is O_SYMLINK, which happens to be the same bit, and needs no O_NOFOLLOW beside it. */
+const LINK_ITSELF = process.platform === "linux" ? O_PATH | constants.O_NOFOLLOW : O_PATH;
 
 /**
  * Linux: `/proc/self/fd/N` is a magic link that the kernel follows to the opened inode and to no name, so what
@@ -50,12 +54,13 @@ export const systemHandles: Handles = process.platform === "linux" ? linuxHandle
 
 function openCompared(text: string): number {
   const before = lstatSync(text);
-  // A FIFO or a device is not opened here even for a look: without O_PATH that would wake it. O_SYMLINK opens nothing else's contents.
-  const look = before.isFile() || before.isDirectory() ? constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK : O_PATH;
-  const fd = openSync(text, look);
+  const isPlain = before.isFile() || before.isDirectory();
+  // Without O_PATH a look would open a FIFO or a device, and wake it.
+  if (!isPlain && !before.isSymbolicLink()) throw new GuardError("special-file", "kinds", { what: "a device, FIFO or socket stands there", expected: "a regular file" });
+  const fd = openSync(text, (isPlain ? constants.O_RDONLY | constants.O_NOFOLLOW : LINK_ITSELF) | constants.O_NONBLOCK);
   if (isSame(before, fstatSync(fd))) return fd;
   closeSync(fd);
-  throw Object.assign(new Error(`${text} was exchanged while it was opened`), { code: "ELOOP" });
+  throw Object.assign(new Error("exchanged while it was opened"), { code: "ELOOP" });
 }
 
 function isAt(fd: number, path: string): boolean {

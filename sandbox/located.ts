@@ -9,7 +9,10 @@ import { type Found, refusedLink, standsAt } from "./path-walk.ts";
 /** What Linux writes behind the path of a file that has no name any more. */
 const DELETED = " (deleted)";
 
-export type LocatedKind = "file" | "directory" | "link" | "missing";
+/** A path below a grant, as it was asked for; `isDirectory` where it ended in a slash. */
+export type Asked = { grant: Grant; names: readonly string[]; isDirectory: boolean; purpose: Purpose };
+
+type LocatedKind = "file" | "directory" | "link" | "missing";
 
 /**
  * A path that was judged, and the handles that were opened while it was judged: an operation goes through these and looks no
@@ -30,14 +33,18 @@ export class Located {
   readonly kind: LocatedKind;
   /** Of what stands there, as it was when it was judged; undefined where nothing does. */
   readonly stat: Stats | undefined;
+  /** True where the path ended in a slash: only a directory is meant, for `create` a new one. */
+  readonly wantsDirectory: boolean;
   readonly #found: Found;
   readonly #handles: Handles;
   readonly #grants: GrantManager;
   #isClosed = false;
 
-  constructor({ intent, grant, found, handles, grants }: { intent: Purpose; grant: Grant; found: Found; handles: Handles; grants: GrantManager }) {
-    this.intent = intent;
+  constructor({ asked, found, handles, grants }: { asked: Asked; found: Found; handles: Handles; grants: GrantManager }) {
+    const { grant } = asked;
+    this.intent = asked.purpose;
     this.grant = grant;
+    this.wantsDirectory = asked.isDirectory;
     this.path = found.path;
     this.relative = found.path.slice(grant.root.length + 1);
     this.name = found.name;

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync } from "node:fs";
-import { asFileError, GuardError } from "./errors.ts";
+import { asFileError, FileError, GuardError } from "./errors.ts";
 import { FoldingMemory } from "./folding-memory.ts";
 import { isKernelFileSystem } from "./forbidden-root.ts";
 import type { Grant } from "./grant.ts";
@@ -7,16 +7,13 @@ import type { GrantManager } from "./grant-manager.ts";
 import { type Handles, systemHandles } from "./held-path.ts";
 import { judgeNames } from "./judge-names.ts";
 import { judgeAccess, judgeObject, type Purpose } from "./judge-object.ts";
-import { closeFound, endedGrant, Located } from "./located.ts";
+import { type Asked, closeFound, endedGrant, Located } from "./located.ts";
 import { parsePathText } from "./path-text.ts";
 import { type Found, openChild, refusedLink, standsAt, walkPath } from "./path-walk.ts";
 import type { Intent } from "./request.ts";
 
 /** `path` is absolute, or relative to the first root of the session. */
 export type PathQuestion = { sessionId: string; path: string; intent: Intent };
-
-/** A path below a grant, as it was asked for. */
-type Asked = { grant: Grant; names: readonly string[]; isDirectory: boolean; purpose: Purpose };
 
 /** How often a path is looked up again where somebody else was just renaming on it. */
 const MOST_TRIES = 3;
@@ -65,7 +62,7 @@ export class PathResolver {
       const found = this.#find(asked);
       try {
         this.#judge(asked, found);
-        return new Located({ intent: purpose, grant: asked.grant, found, handles: this.#handles, grants: this.#grants });
+        return new Located({ asked, found, handles: this.#handles, grants: this.#grants });
       } catch (error) {
         closeFound(found);
         throw error;
@@ -102,7 +99,7 @@ export class PathResolver {
   }
 
   #walk({ grant, names, isDirectory, purpose }: Asked): Found {
-    const followLast = purpose === "read" || purpose === "write";
+    const followLast = purpose === "read" || purpose === "write" || (purpose === "list" && isDirectory);
     return walkPath({ handles: this.#handles, folding: this.#folding, grant, names, isDirectory: isDirectory && names.length > 0, followLast });
   }
 
@@ -151,7 +148,7 @@ export class PathResolver {
     return undefined;
   }
 
-  #judge({ grant, names, purpose }: Asked, found: Found): void {
+  #judge({ grant, names, isDirectory, purpose }: Asked, found: Found): void {
     const below = found.path.slice(grant.root.length + 1);
     if (below !== names.join("/")) judgeNames(grant, below.split("/"), purpose);
     // A deeper root has rules of its own: no way through a wider one replaces them.
@@ -159,6 +156,7 @@ export class PathResolver {
     this.#judgeDevice(grant, found);
     judgeAccess(grant, purpose, found.object !== undefined);
     judgeObject(grant, found, purpose);
+    if (purpose === "write" && isDirectory) throw new FileError("EISDIR", { what: `${found.path} ends in a slash, and no file does` });
     if ((purpose === "rename" || purpose === "move") && this.#grants.holdsRoot(grant.sessionId, found.path)) {
       throw new GuardError("not-granted", "roots", { what: `${found.path} holds a granted root, which would leave its grant` });
     }

@@ -5,7 +5,7 @@ const PATH_BYTES = 4095;
 const NAME_BYTES = 255;
 
 /** A path as it was asked for, taken apart and nothing else: no `..` is resolved here, since what it means depends on links. */
-export type PathText = {
+type PathText = {
   /** Names between the slashes; empty ones and `.` are left out, `..` is kept. */
   components: readonly string[];
   /** True where the path ends in a slash or in `.`, so only a directory will do. */

@@ -84,8 +84,7 @@ function followNames(route: Route, way: HeldDirectory[]): Found {
       way.push({ fd, path });
       continue;
     }
-    const isLast = queue.length === 0 && !route.isDirectory;
-    if (stat.isSymbolicLink() && !(isLast && !route.followLast)) {
+    if (stat.isSymbolicLink() && (queue.length > 0 || route.followLast)) {
       closeSync(fd);
       links += 1;
       if (links > MOST_LINKS) throw refusedLink(path, "more than 40 links follow each other");
@@ -94,7 +93,7 @@ function followNames(route: Route, way: HeldDirectory[]): Found {
       queue.push(...namesOfTarget(target, grant, path).toReversed());
       continue;
     }
-    if (!isLast) {
+    if (queue.length > 0 || route.isDirectory) {
       closeSync(fd);
       throw new FileError("ENOTDIR", { what: `${path} is no directory` });
     }

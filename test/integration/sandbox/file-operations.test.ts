@@ -1,4 +1,4 @@
-import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { GuardError } from "../../../sandbox/errors.ts";
@@ -21,6 +21,11 @@ afterEach(() => {
 
 const inRoot = (path: string) => `${tree.root}/${path}`;
 const locate = (path: string, intent: "read" | "write" | "create" | "delete" | "list") => tree.resolver.locate({ sessionId: session, path: inRoot(path), intent });
+
+function locateAndClose(path: string) {
+  using located = locate(path, "create");
+  return located;
+}
 
 function limit(limits: QuotaLimits) {
   tree.end();
@@ -74,6 +79,30 @@ describe("deleting, moving, making, listing", () => {
     expect(await outcomeOf(() => tree.move(inRoot("dir"), inRoot("dir/below")))).toBe("EINVAL");
     await tree.move(inRoot("dir"), inRoot("taken/dir"));
     expect(await tree.list(tree.root, true)).toEqual(["file.txt", "taken", "taken/dir", "taken/dir/inner"]);
+  });
+
+  test.each([false, true])("nothing replaces itself, whether it may replace or not (%s)", async (overwrite) => {
+    for (const to of ["file.txt", "dir/../file.txt", ".//file.txt"]) expect(await outcomeOf(() => tree.move(inRoot("file.txt"), inRoot(to), { overwrite }))).toBe("EINVAL");
+    expect(readFileSync(inRoot("file.txt"), "utf8")).toBe("old");
+  });
+
+  test("a path with a trailing slash means a directory, there or not", async () => {
+    expect(await outcomeOf(() => tree.write(inRoot("new/"), "x"))).toBe("EISDIR");
+    expect(await outcomeOf(() => tree.write(inRoot("new/"), "x", "create"))).toBe("EISDIR");
+    expect(await outcomeOf(() => tree.move(inRoot("file.txt"), inRoot("new/")))).toBe("ENOTDIR");
+    expect(await outcomeOf(() => tree.move(inRoot("file.txt"), inRoot("dir/")))).toBe("EEXIST");
+    using made = locate("new/", "create");
+    expect([made.wantsDirectory, locateAndClose("new2").wantsDirectory]).toEqual([true, false]);
+    await tree.driver.createDirectory(made);
+    await tree.move(inRoot("new/"), inRoot("newer/"));
+    expect(readdirSync(tree.root).toSorted()).toEqual(["dir", "file.txt", "newer"]);
+  });
+
+  test("a trailing slash makes no deletion of a link one of what it leads to", async () => {
+    symlinkSync("dir", inRoot("l"));
+    for (const attempt of [() => tree.remove(inRoot("l/")), () => tree.move(inRoot("l/"), inRoot("m"))]) expect(await outcomeOf(attempt)).toBe("ENOTDIR");
+    expect(existsSync(inRoot("dir"))).toBe(true);
+    expect(await tree.list(inRoot("l/"))).toEqual([]);
   });
 
   test("a directory is made where the name is free", async () => {

@@ -42,6 +42,11 @@ describe("on a file system that folds case", () => {
     expect(readdirSync(inRoot("Docs")).toSorted()).toEqual(["Inner", "ReadMe.md", "caf\u00e9"]);
   });
 
+  test("a file is not renamed to another spelling of itself, which would replace it by itself", async () => {
+    expect(await outcomeOf(() => tree.move(inRoot("Docs/ReadMe.md"), inRoot("docs/README.MD"), { overwrite: true }))).toBe("EINVAL");
+    expect(readFileSync(inRoot("Docs/ReadMe.md"), "utf8")).toBe("inside");
+  });
+
   test("hidden names and the guard's own are so in every spelling", async () => {
     mkdirSync(inRoot(".Git"));
     writeFileSync(inRoot(".Git/Config"), "secret");

@@ -51,7 +51,7 @@ const attempts: Record<string, Attempt> = {
   rename: (tree, target) => tree.move(target, target.replace(/file$/, "free"), { intent: "rename" }),
   moveBack: (tree, target) => tree.move(target.replace(/file$/, "free"), target, { overwrite: true }),
   list: async (tree, target) => {
-    const names = await tree.list(target.slice(0, target.lastIndexOf("/")), true);
+    const names = [...(await tree.list(tree.root, true)), ...(await tree.list(target.slice(0, target.lastIndexOf("/")), true))];
     if (names.some((name) => name.includes("canary-only"))) throw new Error("listed from outside of the root");
   },
 };

@@ -111,7 +111,7 @@ describe("an agent with a shell", () => {
   test.each([
     ["no JSON", (note: string) => writeFileSync(note, "{")],
     ["another form", (note: string) => writeFileSync(note, '{"version":2}')],
-    ["too large", (note: string) => writeFileSync(note, Buffer.alloc(70_000, 32))],
+    ["too large", (note: string) => writeFileSync(note, readFileSync(note, "utf8") + " ".repeat(70_000))],
     ["a link to a file outside", (note: string) => {
       rmSync(note);
       symlinkSync("/etc/passwd", note);
