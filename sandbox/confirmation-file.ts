@@ -3,7 +3,8 @@ import { z } from "zod";
 import { SCOPES } from "./confirmation.ts";
 import { intentSchema, RISK_TAGS, sessionIdSchema } from "./request.ts";
 
-const text = z.string().max(8192);
+/** A path of 4095 bytes or a pattern of 4096 characters, escaped. */
+const text = z.string().max(32_768);
 const nonce = z.string().regex(/^[0-9a-f]{32}$/);
 
 /** A prompt that waits in a queue, as its file holds it. */

@@ -73,7 +73,8 @@ function readQueue(directory: PrivateDirectory, session: string): WaitingPrompt[
 
 /** Whoever serves a queue holds its lock until its process ends. */
 function isServed(directory: PrivateDirectory): boolean {
-  if (!("content" in directory.read(QUEUE_LOCK))) return false;
+  // Not opened: a process that closes a file gives back all of its locks on it, and this may be the one that serves.
+  if (!directory.has(QUEUE_LOCK)) return false;
   try {
     const lock = takeAuditLock(directory.locate(QUEUE_LOCK));
     if (lock === "held") return true;

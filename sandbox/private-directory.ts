@@ -8,7 +8,7 @@ import { type HeldDirectory, systemHandles } from "./held-path.ts";
 export type PrivateFile = { content: string } | { flaw: "missing" | "foreign" };
 
 /** Beyond this a file is none that the guard wrote. */
-const MAX_BYTES = 64 * 1024;
+const MAX_BYTES = 256 * 1024;
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
 /**
@@ -54,6 +54,12 @@ export class PrivateDirectory {
   /** A path of an entry for those who can use nothing else. */
   locate(name: string): string {
     return systemHandles.below(this.held, name);
+  }
+
+  /** Whether a file of this name is there that nobody else could have written; it is not opened. */
+  has(name: string): boolean {
+    const stat = lstatSync(this.locate(name), { throwIfNoEntry: false });
+    return stat?.isFile() === true && isPrivate(stat);
   }
 
   /** Reads a small file that nobody else could have written. Nothing blocks it, and no link leads it away. */

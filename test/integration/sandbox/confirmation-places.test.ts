@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
 import path from "node:path";
@@ -8,6 +8,7 @@ import { AlwaysAnswers } from "../../../sandbox/confirmation-always.ts";
 import { answerPrompt, readInbox, removeStale } from "../../../sandbox/confirmation-inbox.ts";
 import { makePrompt, QueueHome, rightAnswer, writePrivate } from "./queue-home.ts";
 
+const INBOX = path.join(import.meta.dirname, "../../../sandbox/confirmation-inbox.ts");
 const ASKER = path.join(import.meta.dirname, "../../fixtures/confirm-asker.ts");
 
 let box: QueueHome;
@@ -87,6 +88,22 @@ async function startAsker(): Promise<ChildProcess> {
   await box.awaitPrompt();
   return child;
 }
+
+/** What another process thinks of the prompts. */
+function seeStale(): unknown {
+  const script = `import { readInbox } from ${JSON.stringify(INBOX)}; console.log(JSON.stringify(readInbox(process.argv[1]).prompts.map(({ stale }) => stale)))`;
+  return JSON.parse(spawnSync(process.execPath, ["--input-type=module", "--eval", script, box.home], { encoding: "utf8" }).stdout);
+}
+
+test("a process that looks at its own queue does not lose it", async () => {
+  const broker = await box.makeBroker();
+  const answer = broker.confirm(makePrompt());
+  const waiting = await box.awaitPrompt();
+  expect([waiting.stale, ...readInbox(box.home).prompts.map(({ stale }) => stale)]).toEqual([false, false]);
+  expect(seeStale()).toEqual([false]);
+  answerPrompt(box.home, waiting, "once");
+  expect(await answer).toMatchObject({ answer: "approved" });
+});
 
 describe("a process that is killed while it asks", () => {
   test("leaves a prompt that is told to be stale, and that is removed when that is asked for", async () => {

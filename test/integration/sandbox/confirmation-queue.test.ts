@@ -22,6 +22,7 @@ describe("a prompt in the queue", () => {
     const answer = await box.askAnd((waiting) => {
       for (const names of [[], ["s1"], ["s1", "confirm"], ["s1", "confirm", "p1.json"], ["s1", "confirm", ".lock"]]) modes.push((lstatSync(box.place(...names)).mode & 0o7777).toString(8));
       expect(waiting.question).toMatchObject({ id: "p1", sessionId: "s1", path: "/srv/work/a", intent: "delete", scopes: ["once", "session"] });
+      expect(waiting.stale).toBe(false);
       expect(answerPrompt(box.home, waiting, "once")).toBe("done");
     });
     expect(modes).toEqual(["700", "700", "700", "600", "600"]);
@@ -44,6 +45,16 @@ describe("a prompt in the queue", () => {
     expect(await answer).toEqual({ answer: "timed-out", scope: "once", by: "queue" });
     while (existsSync(box.place("s1", "confirm", "p1.json"))) await sleep(10);
     expect(answerPrompt(box.home, waiting, "once")).toBe("gone");
+  });
+
+  test("is shown and answered, however long and odd its paths and its rule are", async () => {
+    const broker = await box.makeBroker();
+    const odd = `/srv/${"\u0001".repeat(4000)}`;
+    const answer = broker.confirm(makePrompt({ root: odd, path: odd, destination: odd, verdict: { decision: "confirm", ruleId: "ask", tags: [], reason: "\\u0001".repeat(4096) } }));
+    const waiting = await box.awaitPrompt();
+    expect(waiting.question.path).toBe(odd);
+    answerPrompt(box.home, waiting, "once");
+    expect(await answer).toMatchObject({ answer: "approved" });
   });
 
   test("keeps its first answer", async () => {
