@@ -1,6 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, constants, fchmodSync, fchownSync, fsync, lstatSync, openSync, renameSync, type Stats, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
+import { quotePath } from "../policy/parsed.ts";
 import { FileError } from "./errors.ts";
 import { PIECE_BYTES } from "./file-stream.ts";
 import type { Located } from "./located.ts";
@@ -92,7 +93,7 @@ function readTarget(located: Located): Stats | undefined {
   const stat = lstatSync(located.sibling(located.name), { throwIfNoEntry: false });
   if (stat === undefined || stat.isFile()) return stat;
   throw stat.isDirectory()
-    ? new FileError("EISDIR", { what: `${located.path} is a directory by now` })
+    ? new FileError("EISDIR", { what: `${quotePath(located.path)} is a directory by now` })
     : refusedLink(located.path, "it was exchanged after it had been judged");
 }
 

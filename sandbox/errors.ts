@@ -1,4 +1,5 @@
 import { type Complaint, KnownError } from "../policy/errors.ts";
+import { quotePath } from "../policy/parsed.ts";
 
 /** Why the guard refused, as one word that programs can compare; it stands in the audit log and in every answer. */
 export const REFUSALS = [
@@ -62,7 +63,7 @@ export class FileError extends KnownError {
 export function asFileError(error: unknown, path: string): unknown {
   if (error instanceof KnownError || !(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return error;
   if (!/^E[A-Z0-9]+$/.test(error.code)) return error;
-  return new FileError(error.code, { what: `${path}: ${WORDS[error.code] ?? error.code}` }, { cause: error });
+  return new FileError(error.code, { what: `${quotePath(path)}: ${WORDS[error.code] ?? error.code}` }, { cause: error });
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { constants, fsync, lstatSync, mkdirSync, open, close, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
+import { quotePath } from "../policy/parsed.ts";
 import { AT_ONCE_BYTES, writeAtomically, type Written } from "./atomic-write.ts";
 import { listDirectory } from "./directory-listing.ts";
 import { asFileError, FileError } from "./errors.ts";
@@ -62,7 +63,7 @@ export class FileSystemDriver {
   /** Writes a file that was located for `write` or `create`. What was missing when it was judged is not replaced (EEXIST). */
   async write(located: Located, content: FileContent): Promise<Written> {
     return performAsync(located, async () => {
-      if (located.wantsDirectory) throw new FileError("EISDIR", { what: `${located.path} was to be a directory` });
+      if (located.wantsDirectory) throw new FileError("EISDIR", { what: `${quotePath(located.path)} was to be a directory` });
       this.#unfinished.sweep(located);
       const written = await writeAtomically(located, content, { quota: this.#quota, mask: this.#mask });
       await syncDirectory(located);
@@ -97,7 +98,7 @@ export class FileSystemDriver {
       const from = source.sibling(source.name);
       const to = destination.sibling(destination.name);
       if (destination.kind !== "missing") {
-        if (!overwrite) throw new FileError("EEXIST", { what: `${destination.path} exists already` });
+        if (!overwrite) throw new FileError("EEXIST", { what: `${quotePath(destination.path)} exists already` });
         replace(from, to);
       } else if (source.kind === "directory") renameDirectoryFreely(from, to);
       else renameFileFreely(from, to);
@@ -146,7 +147,7 @@ export class FileSystemDriver {
   }
 
   #putIntoTrash(located: Located): string {
-    if (located.kind === "directory" && readdirSync(located.inside(".")).length > 0) throw new FileError("ENOTEMPTY", { what: `${located.path} is not empty` });
+    if (located.kind === "directory" && readdirSync(located.inside(".")).length > 0) throw new FileError("ENOTEMPTY", { what: `${quotePath(located.path)} is not empty` });
     return this.#trash.put(located);
   }
 }
@@ -177,8 +178,8 @@ function removeFinally(located: Located): void {
 
 /** A name that replaced itself would be deleted as its own twin, below. */
 function judgeEnds(source: Located, destination: Located): void {
-  if (source.path === destination.path) throw new FileError("EINVAL", { what: `${source.path} is source and destination` });
-  if (destination.wantsDirectory && source.kind !== "directory") throw new FileError("ENOTDIR", { what: `${source.path} is no directory` });
+  if (source.path === destination.path) throw new FileError("EINVAL", { what: `${quotePath(source.path)} is source and destination` });
+  if (destination.wantsDirectory && source.kind !== "directory") throw new FileError("ENOTDIR", { what: `${quotePath(source.path)} is no directory` });
 }
 
 /** rename(2) does nothing where both names are the same file already, and says that it succeeded: the source is a second name then, and goes. */

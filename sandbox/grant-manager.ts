@@ -3,6 +3,7 @@ import { closeSync, fstatSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
+import { quotePath } from "../policy/parsed.ts";
 import { asFileError, GuardError } from "./errors.ts";
 import { findRootRefusal } from "./forbidden-root.ts";
 import { type Grant, type GrantSpec, grantSpecSchema } from "./grant.ts";
@@ -173,7 +174,7 @@ function addAbove(above: Set<string>, root: string): void {
 
 function refusedRoot(root: string, why: string): GuardError {
   return new GuardError("not-granted", "root", {
-    what: `${root} cannot be granted: ${why}`,
+    what: `${quotePath(root)} cannot be granted: ${why}`,
     expected: "a directory of the user's own data",
     fix: "grant the folder that the task needs, not one above it",
   });

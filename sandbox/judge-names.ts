@@ -1,3 +1,4 @@
+import { quotePath } from "../policy/parsed.ts";
 import { GuardError } from "./errors.ts";
 import type { Grant } from "./grant.ts";
 import { isHiddenName, judgeOwnName } from "./hidden-name.ts";
@@ -12,11 +13,11 @@ export function judgeNames(grant: Grant, names: readonly string[], purpose: Purp
     if (name === "..") continue;
     const own = judgeOwnName(name);
     if (own === "never" || (own === "read-only" && purpose !== "read" && purpose !== "list")) {
-      throw new GuardError("hidden", "own-files", { what: `${name} belongs to AgentBox`, expected: "a path that a session may use" });
+      throw new GuardError("hidden", "own-files", { what: `${quotePath(name)} belongs to AgentBox`, expected: "a path that a session may use" });
     }
     if (!grant.hidden && isHiddenName(name)) {
       throw new GuardError("hidden", `grant:${grant.root}`, {
-        what: `${name} is a hidden or system name`,
+        what: `${quotePath(name)} is a hidden or system name`,
         expected: "a visible path",
         fix: "grant the folder with hidden names, or that very folder",
       });

@@ -1,4 +1,5 @@
 import type { Stats } from "node:fs";
+import { quotePath } from "../policy/parsed.ts";
 import { FileError, GuardError } from "./errors.ts";
 import type { Grant } from "./grant.ts";
 import type { Found } from "./path-walk.ts";
@@ -12,8 +13,8 @@ export function judgeAccess({ root, access }: Grant, purpose: Purpose, exists: b
   const needed = findNeeded(purpose, exists);
   if (needed.some((right) => access[right])) return;
   throw new GuardError("not-granted", `grant:${root}`, {
-    what: `the grant of ${root} does not give ${needed.join(" or ")}`,
-    fix: `grant ${root} with ${needed.join(" or ")}`,
+    what: `the grant of ${quotePath(root)} does not give ${needed.join(" or ")}`,
+    fix: `grant ${quotePath(root)} with ${needed.join(" or ")}`,
   });
 }
 
@@ -40,15 +41,15 @@ export function judgeObject(grant: Grant, { path, object, parent }: Found, purpo
   const stat = object?.stat;
   const isTaken = purpose === "delete" || purpose === "rename" || purpose === "move";
   if (parent === undefined && path === grant.root && purpose !== "list" && purpose !== "read") {
-    throw new GuardError("not-granted", `grant:${grant.root}`, { what: `${path} is a granted root, which no session changes` });
+    throw new GuardError("not-granted", `grant:${grant.root}`, { what: `${quotePath(path)} is a granted root, which no session changes` });
   }
   if (stat === undefined) {
-    if (isTaken || purpose === "read" || purpose === "list") throw new FileError("ENOENT", { what: `${path} does not exist` });
+    if (isTaken || purpose === "read" || purpose === "list") throw new FileError("ENOENT", { what: `${quotePath(path)} does not exist` });
     return;
   }
   if (!stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink()) throw special(path, `a ${nameKind(stat)}`);
-  if (purpose === "list" && !stat.isDirectory()) throw new FileError("ENOTDIR", { what: `${path} is no directory` });
-  if (purpose === "create" || (purpose === "destination" && stat.isDirectory())) throw new FileError("EEXIST", { what: `${path} exists already` });
+  if (purpose === "list" && !stat.isDirectory()) throw new FileError("ENOTDIR", { what: `${quotePath(path)} is no directory` });
+  if (purpose === "create" || (purpose === "destination" && stat.isDirectory())) throw new FileError("EEXIST", { what: `${quotePath(path)} exists already` });
   if ((purpose === "read" || purpose === "write") && !stat.isFile()) throw special(path, "a directory");
   // Only contents are shared between the names of a file: deleting or renaming one of them touches no other.
   if ((purpose === "read" || purpose === "write") && stat.nlink > 1 && !grant.hardLinks) throw hardLinked(path, stat.nlink);
@@ -57,14 +58,14 @@ export function judgeObject(grant: Grant, { path, object, parent }: Found, purpo
 /** No lookup can tell where the other names are: `ln ~/.ssh/id_ed25519 project/notes` is as good as a link out of the root. */
 function hardLinked(path: string, names: number): GuardError {
   return new GuardError("hard-link", "hard-links", {
-    what: `${path} is one of ${names} names of the same file, and the others may lie outside the root`,
+    what: `${quotePath(path)} is one of ${names} names of the same file, and the others may lie outside the root`,
     expected: "a file with one name",
     fix: "grant the folder with hard links (package stores need it), or replace the file by a copy",
   });
 }
 
 function special(path: string, kind: string): GuardError {
-  return new GuardError("special-file", "kinds", { what: `${path} is ${kind}`, expected: "a regular file" });
+  return new GuardError("special-file", "kinds", { what: `${quotePath(path)} is ${kind}`, expected: "a regular file" });
 }
 
 function nameKind(stat: Stats): string {

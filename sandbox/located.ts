@@ -1,4 +1,5 @@
 import { closeSync, type Stats } from "node:fs";
+import { quotePath } from "../policy/parsed.ts";
 import { GuardError } from "./errors.ts";
 import type { Grant } from "./grant.ts";
 import type { GrantManager } from "./grant-manager.ts";
@@ -137,7 +138,7 @@ export function closeFound({ parent, object }: Found): void {
 }
 
 export function endedGrant(grant: Grant): GuardError {
-  return new GuardError("not-granted", `grant:${grant.root}`, { what: `the grant of ${grant.root} was revoked or has expired`, fix: "have the folder granted again" });
+  return new GuardError("not-granted", `grant:${grant.root}`, { what: `the grant of ${quotePath(grant.root)} was revoked or has expired`, fix: "have the folder granted again" });
 }
 
 function kindOf(stat: Stats | undefined): LocatedKind {

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync } from "node:fs";
+import { quotePath } from "../policy/parsed.ts";
 import { asFileError, FileError, GuardError } from "./errors.ts";
 import { FoldingMemory } from "./folding-memory.ts";
 import { isKernelFileSystem } from "./forbidden-root.ts";
@@ -46,7 +47,7 @@ export class PathResolver {
       if (destination.grant === source.grant) return { source, destination };
       destination.close();
       throw new GuardError("cross-root", "roots", {
-        what: `${source.path} and ${destination.path} lie in different roots`,
+        what: `${quotePath(source.path)} and ${quotePath(destination.path)} lie in different roots`,
         fix: "write the file anew there, then delete it here",
       });
     } catch (error) {
@@ -78,7 +79,7 @@ export class PathResolver {
     const climb = components.indexOf("..");
     const grant = this.#grants.grantOfText(sessionId, `/${(climb === -1 ? components : components.slice(0, climb)).join("/")}`);
     if (grant === undefined) {
-      throw new GuardError("outside-roots", "roots", { what: `${path} lies in no granted root of the session`, fix: "have its folder granted" });
+      throw new GuardError("outside-roots", "roots", { what: `${quotePath(path)} lies in no granted root of the session`, fix: "have its folder granted" });
     }
     if (!this.#grants.isLive(grant)) throw endedGrant(grant);
     judgeAccess(grant, purpose, undefined);
@@ -156,9 +157,9 @@ export class PathResolver {
     this.#judgeDevice(grant, found);
     judgeAccess(grant, purpose, found.object !== undefined);
     judgeObject(grant, found, purpose);
-    if (purpose === "write" && isDirectory) throw new FileError("EISDIR", { what: `${found.path} ends in a slash, and no file does` });
+    if (purpose === "write" && isDirectory) throw new FileError("EISDIR", { what: `${quotePath(found.path)} ends in a slash, and no file does` });
     if ((purpose === "rename" || purpose === "move") && this.#grants.holdsRoot(grant.sessionId, found.path)) {
-      throw new GuardError("not-granted", "roots", { what: `${found.path} holds a granted root, which would leave its grant` });
+      throw new GuardError("not-granted", "roots", { what: `${quotePath(found.path)} holds a granted root, which would leave its grant` });
     }
   }
 
@@ -168,7 +169,7 @@ export class PathResolver {
     if (fd === undefined) return;
     const { dev } = object?.stat ?? fstatSync(fd);
     if (dev === grant.device || object?.stat.isSymbolicLink() === true || !isKernelFileSystem(this.#handles.itself(fd))) return;
-    throw new GuardError("special-file", "kinds", { what: `${path} belongs to the kernel's own file systems`, expected: "a regular file" });
+    throw new GuardError("special-file", "kinds", { what: `${quotePath(path)} belongs to the kernel's own file systems`, expected: "a regular file" });
   }
 }
 

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, readlinkSync, type Stats } from "node:fs";
+import { quotePath } from "../policy/parsed.ts";
 import { findRealName, foldCase } from "./case-folding.ts";
 import { FileError, GuardError } from "./errors.ts";
 import type { FoldingMemory } from "./folding-memory.ts";
@@ -75,7 +76,7 @@ function followNames(route: Route, way: HeldDirectory[]): Found {
     const path = `${top.path}/${real}`;
     const object = openChild(handles, top, real);
     if (object === undefined) {
-      if (queue.length > 0) throw new FileError("ENOENT", { what: `${path} does not exist` });
+      if (queue.length > 0) throw new FileError("ENOENT", { what: `${quotePath(path)} does not exist` });
       way.pop();
       return { path, name: real, parent: top, object, folds };
     }
@@ -95,7 +96,7 @@ function followNames(route: Route, way: HeldDirectory[]): Found {
     }
     if (queue.length > 0 || route.isDirectory) {
       closeSync(fd);
-      throw new FileError("ENOTDIR", { what: `${path} is no directory` });
+      throw new FileError("ENOTDIR", { what: `${quotePath(path)} is no directory` });
     }
     way.pop();
     return { path, name: real, parent: top, object, folds };
@@ -151,11 +152,11 @@ function belowRoot(target: string, { root, alias }: Grant): string | undefined {
 function leavesRoot(grant: Grant, byLink: boolean): GuardError {
   return byLink
     ? refusedLink(grant.root, "a link below it leads out of it")
-    : new GuardError("outside-roots", "roots", { what: `the path leaves the root ${grant.root} by ".."` });
+    : new GuardError("outside-roots", "roots", { what: `the path leaves the root ${quotePath(grant.root)} by two dots` });
 }
 
 export function refusedLink(path: string, why: string, cause?: unknown): GuardError {
-  return new GuardError("link", "links", { what: `${path} is not followed: ${why}`, expected: "links that stay inside the granted root" }, { cause });
+  return new GuardError("link", "links", { what: `${quotePath(path)} is not followed: ${why}`, expected: "links that stay inside the granted root" }, { cause });
 }
 
 function last(way: readonly HeldDirectory[]): HeldDirectory {

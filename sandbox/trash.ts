@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { z } from "zod";
+import { quotePath } from "../policy/parsed.ts";
 import { FileError } from "./errors.ts";
 import type { Grant } from "./grant.ts";
 import type { Handles, HeldDirectory } from "./held-path.ts";
@@ -107,7 +108,7 @@ export class Trash {
 
   #mustReadNote(directory: HeldDirectory, trashId: string): Trashed {
     const trashed = ID.test(trashId) ? this.#readNote(directory, trashId) : undefined;
-    if (trashed === undefined) throw new FileError("ENOENT", { what: `nothing in the trash has the id ${trashId}` });
+    if (trashed === undefined) throw new FileError("ENOENT", { what: `nothing in the trash has the id ${quotePath(trashId)}` });
     return trashed;
   }
 

@@ -51,6 +51,11 @@ describe("paths that lead nowhere but out", () => {
     expect(await outcomeOf(() => tree.write(path(tree), "planted"))).toBe(refusal);
   });
 
+  test("a name cannot speak to the terminal of whoever reads the refusal", () => {
+    const path = `${tree.root}/\u001b]0;forged\u0007\u202e/x`;
+    expect(() => tree.resolver.locate({ sessionId: session, path, intent: "read" })).toThrow(/\\u001b.*forged\\u0007\\u202e/);
+  });
+
   test("the root itself is no file, and no session changes it", async () => {
     expect(await outcomeOf(() => tree.read(tree.root))).toBe("special-file");
     for (const path of [tree.root, `${tree.root}/`, `${tree.root}/a/..`]) {
