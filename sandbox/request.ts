@@ -35,6 +35,9 @@ export const listRequestSchema = fileRequestSchema.extend({
 });
 export type ListRequest = z.infer<typeof listRequestSchema>;
 
+export const restoreRequestSchema = z.strictObject({ sessionId: sessionIdSchema, taskId: sessionIdSchema, trashId: z.string().min(1).max(64) });
+export type RestoreRequest = z.infer<typeof restoreRequestSchema>;
+
 /** What was decided about a request, by which rule, and what makes it risky. */
 export type Verdict = { decision: "allow" | "deny" | "confirm"; ruleId: string; tags: readonly RiskTag[]; reason: string };
 
