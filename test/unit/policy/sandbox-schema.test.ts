@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../policy/config-file.ts";
 import { ConfigError, renderComplaint } from "../../../policy/errors.ts";
@@ -44,6 +46,13 @@ grants = [{ root = "src", access = "rwcd", hidden = true, hard_links = false, tr
     ],
     grants: [{ root: "src", access: "rwcd", hidden: true, hard_links: false, trash: true, output: true }],
   });
+});
+
+test("what the documentation shows is right", () => {
+  const page = readFileSync(path.join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
+  const shown = [...page.matchAll(/```toml\n(?<text>[^]*?)```/g)].map(({ groups }) => groups?.["text"] ?? "").filter((text) => text.includes("[sandbox]"));
+  expect(shown).toHaveLength(1);
+  expect(shown.flatMap(mistakes)).toEqual([]);
 });
 
 test("rules know the intents and risks of requests, no more and no fewer", () => {
