@@ -1,10 +1,11 @@
 import { existsSync, openSync } from "node:fs";
 import { spawn } from "node:child_process";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { EngineError } from "../policy/errors.ts";
 
-/** One thing a script needs: the program that shows it is there, its Debian package, and what it is for. */
+/** One thing a script needs: the program (or the absolute path of a library) that shows it is there, its Debian package, and what it is for. */
 export type Need = { program: string; packages: readonly string[]; why: string };
 
 /** Without an engine of its own a machine gets Docker, and the tool that makes a base image without a registry. */
@@ -25,6 +26,9 @@ export const TEST_NEEDS: readonly Need[] = [
   { program: "curl", packages: ["curl"], why: "clients of the lab" },
   { program: "python3", packages: ["python3"], why: "clients of the lab" },
   { program: "pip3", packages: ["python3-pip"], why: "clients of the lab" },
+  { program: "/usr/lib/python3/dist-packages/requests", packages: ["python3-requests"], why: "clients of the lab" },
+  { program: "javac", packages: ["openjdk-17-jdk-headless"], why: "clients of the lab" },
+  { program: "git", packages: ["git"], why: "clients of the lab" },
   { program: "dig", packages: ["bind9-dnsutils"], why: "clients of the lab" },
   { program: "ssh", packages: ["openssh-client"], why: "clients of the lab" },
   { program: "podman", packages: ["podman", "runc"], why: "the smoke rows on Podman" },
@@ -104,7 +108,7 @@ async function answers(engine: string): Promise<boolean> {
 function isInstalled(program: string): boolean {
   return searchPath()
     .split(":")
-    .some((dir) => dir !== "" && existsSync(`${dir}/${program}`));
+    .some((dir) => dir !== "" && existsSync(resolve(dir, program)));
 }
 
 /** A login of root need not have the directories of system programs in its PATH; Podman keeps its helpers in their own. */
