@@ -55,7 +55,7 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "always", verbs: ["confirm approve"], help: "for this rule from now on, as long as it is written so; not for what the guard asks by itself" },
   { name: "all", verbs: ["blocked"], help: "telemetry too, and what the box asked itself" },
   { name: "follow", short: "f", verbs: ["logs", "audit show"], help: "go on with what comes" },
-  { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project" },
+  { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project; proxy: the one without a box (logs)" },
   { name: "task", value: "TASK", verbs: ["audit show", "audit summary"], help: "only what this task did" },
   { name: "head", value: "HASH", verbs: ["audit verify"], help: "a head that was noted before: the log has to hold it still" },
   { name: "mode", value: "heuristic|strict", verbs: ["preflight"], help: "strict: only URLs among the arguments; heuristic: whatever a known tool obviously needs; the configured one otherwise" },

@@ -1,22 +1,22 @@
 import type { z } from "zod";
 import type { Edge } from "../edge.ts";
-import { describeGaps, readDecisions } from "../log/decision-files.ts";
+import { describeGaps, readDecisionFiles } from "../log/decision-files.ts";
 import { dropOwnProbes } from "../log/own-probes.ts";
 import { collectStatistics, type HostStatistics, type Statistics, type statisticsSchema } from "../log/statistics.ts";
-import { chooseSession, describeChoice, NO_SESSION } from "./session-choice.ts";
+import { chooseLog, NO_SESSION } from "./session-choice.ts";
 
 /** Counts by host what a session was allowed and refused, and the bytes that passed; what the box asked itself is left out. */
 export async function showStatistics({ host, print, say }: Edge, { json, session }: { json: boolean; session: string | undefined }): Promise<number> {
-  const chosen = await chooseSession(host, session);
-  const { records, ...gaps } = chosen === undefined ? { records: [], unread: 0, missing: 0, holes: 0 } : readDecisions(chosen.directory);
+  const chosen = await chooseLog(host, session);
+  const { records, ...gaps } = chosen === undefined ? { records: [], unread: 0, missing: 0, holes: 0 } : readDecisionFiles(chosen.file);
   const statistics = collectStatistics(dropOwnProbes(records));
   for (const text of describeGaps(gaps)) say(text);
   if (json) {
-    const answer: z.infer<typeof statisticsSchema> = { version: 1, session: chosen?.record.id ?? null, running: chosen?.running ?? false, ...statistics, gone: gaps.missing + gaps.holes, unread: gaps.unread };
+    const answer: z.infer<typeof statisticsSchema> = { version: 1, session: chosen?.id ?? null, running: chosen?.running ?? false, ...statistics, gone: gaps.missing + gaps.holes, unread: gaps.unread };
     await print(`${JSON.stringify(answer, undefined, 2)}\n`);
     return 0;
   }
-  say(chosen === undefined ? NO_SESSION : describeChoice(chosen));
+  say(chosen?.title ?? NO_SESSION);
   if (chosen !== undefined) await print(`${renderStatistics(statistics).join("\n")}\n`);
   return 0;
 }

@@ -1,31 +1,26 @@
 import type { DecisionRecord } from "../../policy/decision-record.ts";
 import type { Edge } from "../edge.ts";
-import { describeGaps, readDecisions } from "../log/decision-files.ts";
+import { describeGaps, readDecisionFiles } from "../log/decision-files.ts";
 import { followDecisions } from "../log/follow-decisions.ts";
-import { readRecord } from "../session/session-record.ts";
-import { chooseSession, describeChoice, isRunning, NO_SESSION } from "./session-choice.ts";
+import { chooseLog, NO_SESSION } from "./session-choice.ts";
 
 type LogsQuery = { follow: boolean; json: boolean; session: string | undefined };
 
-/** Shows every decision of a session; with `follow` also those to come, until the session or the reader ends. */
+/** Shows every decision of a session, or of the stand-alone proxy; with `follow` also those to come, until the session or the reader ends. */
 export async function showLogs({ host, print, say }: Edge, { follow, json, session }: LogsQuery): Promise<number> {
-  const chosen = await chooseSession(host, session);
-  say(chosen === undefined ? NO_SESSION : describeChoice(chosen));
+  const chosen = await chooseLog(host, session);
+  say(chosen?.title ?? NO_SESSION);
   if (chosen === undefined) return 0;
-  const { directory } = chosen;
+  const { file, isOver } = chosen;
   const render = json ? (record: DecisionRecord) => JSON.stringify(record) : renderRecord;
   if (!follow) {
-    const { records, ...gaps } = readDecisions(directory);
+    const { records, ...gaps } = readDecisionFiles(file);
     for (const text of describeGaps(gaps)) say(text);
     await print(records.map((record) => `${render(record)}\n`).join(""));
     return 0;
   }
-  for (const text of describeGaps(readDecisions(directory))) say(text);
-  const isOver = async (): Promise<boolean> => {
-    const record = await readRecord(directory);
-    return record === undefined || record === "foreign" || !(await isRunning({ directory, record }));
-  };
-  await followDecisions({ sessionDirectory: directory, take: async (record) => await print(`${render(record)}\n`), isOver, signal: new AbortController().signal });
+  for (const text of describeGaps(readDecisionFiles(file))) say(text);
+  await followDecisions({ file, take: async (record) => await print(`${render(record)}\n`), isOver, signal: new AbortController().signal });
   return 0;
 }
 

@@ -17,12 +17,16 @@ export function findDecisionFile(sessionDirectory: string): string {
   return join(sessionDirectory, "log", DECISION_LOG_FILE);
 }
 
+/** Reads the decision log of a session; see `readDecisionFiles`. */
+export function readDecisions(sessionDirectory: string): DecisionLogContent {
+  return readDecisionFiles(findDecisionFile(sessionDirectory));
+}
+
 /**
- * Reads the decision log of a session with its rotated files. The newest file is read first: what is
+ * Reads a decision log with its rotated files. The newest file is read first: what is
  * rotated meanwhile is met twice, and never missed. The files were written from a box; no link is followed.
  */
-export function readDecisions(sessionDirectory: string): DecisionLogContent {
-  const live = findDecisionFile(sessionDirectory);
+export function readDecisionFiles(live: string): DecisionLogContent {
   const files = [live, ...Array.from({ length: OLDER_FILES }, (_, index) => `${live}.${index + 1}`)];
   const bySeq = new Map<number, DecisionRecord>();
   let unread = 0;

@@ -1,23 +1,23 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DecisionRecord } from "../../policy/decision-record.ts";
-import { findDecisionFile, parseDecision, readDecisions } from "./decision-files.ts";
+import { parseDecision, readDecisionFiles } from "./decision-files.ts";
 
 const POLL_MS = 150;
 const CHUNK_BYTES = 64 * 1024;
 
 export type Following = {
-  sessionDirectory: string;
+  /** The live file of the log. */
+  file: string;
   /** Takes each record once, in order. */
   take: (record: DecisionRecord) => Promise<void>;
-  /** Whether the session is over; then what is left is read and the following ends. */
+  /** Whether nobody writes it any more; then what is left is read and the following ends. */
   isOver: () => Promise<boolean>;
   signal: AbortSignal;
 };
 
-/** Hands on what a session decided and decides, over rotations of its files, until the session or `signal` ends. */
-export async function followDecisions({ sessionDirectory, take, isOver, signal }: Following): Promise<void> {
-  const file = findDecisionFile(sessionDirectory);
+/** Hands on what was and is decided, over rotations of the files, until that or `signal` ends. */
+export async function followDecisions({ file, take, isOver, signal }: Following): Promise<void> {
   let last = -1;
   const takeNew = async (records: readonly DecisionRecord[]): Promise<void> => {
     for (const record of records) {
@@ -29,14 +29,14 @@ export async function followDecisions({ sessionDirectory, take, isOver, signal }
   let tail = openTail(file);
   try {
     // Opened before the whole is read: what is written in between is in both.
-    await takeNew(readDecisions(sessionDirectory).records);
+    await takeNew(readDecisionFiles(file).records);
     while (!signal.aborted) {
       const over = await isOver();
       if (tail !== undefined) await takeNew(readOn(tail));
       if (tail === undefined || tail.inode !== inodeOf(file)) {
         if (tail !== undefined) closeSync(tail.handle);
         tail = openTail(file);
-        await takeNew(readDecisions(sessionDirectory).records);
+        await takeNew(readDecisionFiles(file).records);
       }
       if (over) return;
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);

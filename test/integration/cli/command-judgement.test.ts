@@ -200,6 +200,15 @@ describe("agentbox logs stats", () => {
     expect(statisticsSchema.parse(JSON.parse((await engine.run(["logs", "stats", "--json", "20261121-04"])).stdout))).toMatchObject({ session: "20261121-040000-aaaaaa", running: false, gone: 2, unread: 0, total: { bytesDown: 2_000_000 }, hosts: [{ host: "a.example.net", first: "2026-11-21T04:00:01.000Z" }, {}] });
   });
 
+  test("counts what the proxy without a box did, and its log is shown", async () => {
+    const directory = path.join(engine.home, ".agentbox/proxy");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(path.join(directory, "decisions.jsonl"), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    expect(await engine.run(["logs", "--session", "proxy"])).toMatchObject({ code: 0, stdout: expect.stringContaining("deny    b.example.net:80"), stderr: expect.stringMatching(/the stand-alone proxy[^]*gone in between/) });
+    expect(statisticsSchema.parse(JSON.parse((await engine.run(["logs", "stats", "--json", "--session", "proxy"])).stdout))).toMatchObject({ session: "proxy", total: { bytesDown: 2_000_000 } });
+    expect(await engine.run(["blocked", "--session", "proxy"])).toMatchObject({ code: 64, stderr: expect.stringContaining("agentbox proxy ctl blocked") });
+  });
+
   test("is nothing where no session is recorded, and refuses one that is none", async () => {
     expect(await engine.run(["logs", "stats"])).toMatchObject({ code: 0, stdout: "", stderr: "agentbox: no session of this project with a firewall is recorded\n" });
     expect(statisticsSchema.parse(JSON.parse((await engine.run(["logs", "stats", "--json"])).stdout))).toMatchObject({ session: null, hosts: [] });

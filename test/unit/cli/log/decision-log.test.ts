@@ -96,7 +96,7 @@ describe("the files of a log", () => {
       over = next > 12;
       return false;
     };
-    await followDecisions({ sessionDirectory: session, take: async ({ seq }) => void seen.push(seq), isOver, signal: new AbortController().signal });
+    await followDecisions({ file: live, take: async ({ seq }) => void seen.push(seq), isOver, signal: new AbortController().signal });
     expect(seen).toEqual(Array.from({ length: next }, (_, seq) => seq));
   });
 
@@ -108,7 +108,7 @@ describe("the files of a log", () => {
       if (polls === 2) writeFileSync(live, lines(0, 1));
       return polls > 3;
     };
-    await followDecisions({ sessionDirectory: session, take: async ({ seq }) => void seen.push(seq), isOver, signal: new AbortController().signal });
+    await followDecisions({ file: live, take: async ({ seq }) => void seen.push(seq), isOver, signal: new AbortController().signal });
     expect(seen).toEqual([0, 1]);
   });
 });
