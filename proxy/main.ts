@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError, KnownError, UsageError } from "../policy/errors.ts";
 import { parseProxySecrets, type ProxySecrets } from "../policy/proxy-secrets.ts";
@@ -21,7 +22,19 @@ async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     if (!(error instanceof KnownError)) throw error;
     process.stderr.write(`agentbox-proxy: ${error.message}\n`);
+    leaveWord(argv, error.message);
     process.exitCode = error.exitCode;
+  }
+}
+
+/** Nobody reads the standard error of a box's proxy; the last reason why it did not start lies beside its log. */
+function leaveWord(argv: readonly string[], message: string): void {
+  const dir = argv[argv.indexOf("--log") + 1];
+  if (!argv.includes("--log") || dir === undefined) return;
+  try {
+    writeFileSync(join(dir, "proxy.log"), `${new Date().toISOString()} ${message}\n`, { mode: 0o600 });
+  } catch {
+    // Then there is nobody to tell.
   }
 }
 
@@ -46,9 +59,17 @@ function readOptions(argv: readonly string[]): Pick<ProxyOptions, "datagrams" | 
 }
 
 function readSecrets(file: string): ProxySecrets {
-  const secrets = parseProxySecrets(readFileSync(file, "utf8"));
+  const secrets = parseProxySecrets(readText(file));
   if (secrets === undefined) throw new ConfigError({ place: { file }, what: "this file is not what the command line writes", fix: "start the box again" });
   return secrets;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new ConfigError({ place: { file }, what: `this file cannot be read (${error instanceof Error ? error.message : String(error)})`, fix: "start the box again" }, { cause: error });
+  }
 }
 
 function readDescriptor(text: string): number {

@@ -12,6 +12,7 @@ import { describePacket, foldPackets } from "./packet-record.ts";
 import { type Built, buildPolicy, compareRules, type HeldPolicy, refuseFixed } from "./policy-holder.ts";
 import { ProxyLink, type ProxyQuestion } from "./proxy-link.ts";
 import type { KeeperStart } from "./start-message.ts";
+import { Watch } from "./watch.ts";
 
 const PROXY_LIMIT_MS = 2000;
 const READY_LIMIT_MS = 10_000;
@@ -37,8 +38,8 @@ export class Keeper {
   private version: number;
   private refusal: string | undefined;
   private packetTrouble: string | undefined;
-  /** What waits for a change of the proxy's state. */
-  private watchers = new Set<() => void>();
+  /** Of the proxy's state. */
+  private readonly watch = new Watch();
   /** Changes of the policy come one after the other. */
   private turn: Promise<unknown> = Promise.resolve();
   private replacing: Promise<unknown> | undefined;
@@ -53,9 +54,7 @@ export class Keeper {
     this.proxy = new ProxyLink({
       current: () => this.describe(this.offered ?? this.held),
       answer: (question) => this.answer(question),
-      onChange: () => {
-        for (const watcher of this.watchers) watcher();
-      },
+      onChange: () => this.watch.notify(),
     });
   }
 
@@ -97,7 +96,7 @@ export class Keeper {
   }
 
   private async awaitReady(): Promise<ControlReply> {
-    const settled = await this.until(READY_LIMIT_MS, () => {
+    const settled = await this.watch.until(READY_LIMIT_MS, () => {
       const { confirmed } = this.proxy;
       if (confirmed?.version !== this.held.version) return undefined;
       if (!confirmed.ok) return { ok: false, detail: confirmed.detail };
@@ -105,7 +104,7 @@ export class Keeper {
     });
     if (settled?.ok === true) return this.accept([], []);
     const what = settled === undefined ? "the resolver of the box does not serve the policy in time" : `the resolver refuses the policy: ${settled.detail}`;
-    return this.reject([{ what, expected: "a resolver that serves the policy", fix: "see keeper.log of the session" }]);
+    return this.reject([{ what, expected: "a resolver that serves the policy", fix: "see keeper.log and proxy.log of the session" }]);
   }
 
   /** All or nothing: built, taken by the proxy, in the kernel; whatever fails leaves the policy before in force. */
@@ -162,7 +161,7 @@ export class Keeper {
 
   /** Waits until the proxy has taken what it was offered; returns what speaks against it. */
   private async hearTaken(version: number): Promise<string[]> {
-    const taken = await this.until(PROXY_LIMIT_MS, () => (this.proxy.confirmed?.version === version ? this.proxy.confirmed : undefined));
+    const taken = await this.watch.until(PROXY_LIMIT_MS, () => (this.proxy.confirmed?.version === version ? this.proxy.confirmed : undefined));
     return taken?.ok === true ? [] : [taken?.detail ?? "the resolver did not take the policy in time"];
   }
 
@@ -204,23 +203,6 @@ export class Keeper {
     this.turn = settled;
     this.replacing = settled;
     return run;
-  }
-
-  private until<T>(limitMs: number, look: () => T | undefined): Promise<T | undefined> {
-    return new Promise((resolve) => {
-      const finish = (value: T | undefined): void => {
-        clearTimeout(timer);
-        this.watchers.delete(watcher);
-        resolve(value);
-      };
-      const watcher = (): void => {
-        const value = look();
-        if (value !== undefined) finish(value);
-      };
-      const timer = setTimeout(() => finish(undefined), limitMs);
-      this.watchers.add(watcher);
-      watcher();
-    });
   }
 
   private nextVersion(): number {

@@ -97,6 +97,15 @@ open_holder() {
   assert_contains "$stderr" "the agent runs"
 }
 
+@test "a box without the secrets of its proxy does not start, and its proxy left word why" {
+  enter box
+  mv keeper-log/proxy-secrets.json kept.json
+  fails_with 70 "see keeper.log and proxy.log of the session"
+  mv kept.json keeper-log/proxy-secrets.json
+  assert_contains "$(cat keeper-log/proxy.log)" "proxy-secrets.json: this file cannot be read (ENOENT"
+  rm -f keeper-log/proxy.log
+}
+
 @test "the control: a holder made by hand starts, and an agent's container that joins it" {
   open_holder
   enter agent
