@@ -19,6 +19,7 @@ sys.stdin.read()
 `;
 
 const origin = createServer((_request, response) => response.end("origin"));
+const six = createServer((_request, response) => response.end("six"));
 const silent = spawn("/usr/bin/python3", ["-c", SILENT], { stdio: ["pipe", "pipe", "inherit"] });
 let port = 0;
 let silentPort = 0;
@@ -30,12 +31,15 @@ beforeAll(async () => {
   port = await findFreePort(ORIGIN);
   origin.listen(port, ORIGIN);
   await once(origin, "listening");
+  six.listen(port, "::1");
+  await once(six, "listening");
   const hosts = { "mixed.example": ["10.255.255.1", ORIGIN], "inside.example": ["10.255.255.1"], "silent.example": [ORIGIN] };
-  box = await startBoxWeb({ document: allowing([...Object.keys(hosts).map((name) => `${name}:${port},${silentPort}`)]), hosts });
+  box = await startBoxWeb({ document: allowing([`[::1]:${port}`, ...Object.keys(hosts).map((name) => `${name}:${port},${silentPort}`)]), hosts });
 });
 afterAll(async () => {
   await box[Symbol.asyncDispose]();
   origin.close();
+  six.close();
   silent.kill();
 });
 
@@ -54,6 +58,15 @@ test("of a name with public and private addresses only those are dialled that it
   expect(box.readLog()).toContainEqual(expect.objectContaining({ host: "mixed.example", action: "allow", addresses: [ORIGIN] }));
   expect(await curl(...http(), `http://inside.example:${port}/`)).toBe("403 000");
   expect(box.readLog()).toContainEqual(expect.objectContaining({ host: "inside.example", action: "deny", reason: "not_allowed_local" }));
+});
+
+test.each([
+  { what: "a plain request", argv: http, reached: "200 000", refused: "403 000" },
+  { what: "CONNECT", argv: () => [...http(), "-p"], reached: "200 200", refused: expect.stringMatching(/^000 403 /) },
+  { what: "SOCKS", argv: socks, reached: "200 000", refused: expect.stringMatching(/^000 000 .*\(2\)$/) },
+])("an IPv6 address is reached by $what where it is listed, and the one beside it is not", async ({ argv, reached, refused }) => {
+  expect(await curl(...argv(), `http://[::1]:${port}/`)).toBe(reached);
+  expect(await curl(...argv(), `http://[::2]:${port}/`)).toEqual(refused);
 });
 
 test.concurrent.each([
