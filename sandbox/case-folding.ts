@@ -1,5 +1,5 @@
-import { lstatSync, opendirSync, readdirSync } from "node:fs";
-import type { Handles, HeldDirectory } from "./held-path.ts";
+import { lstatSync } from "node:fs";
+import { type Handles, type HeldDirectory, openReadable } from "./held-path.ts";
 
 /** One text for every spelling that a case-folding file system takes for one name; Unicode's normal forms included. */
 export function foldCase(name: string): string {
@@ -18,7 +18,8 @@ export function detectFolding(handles: Handles, directory: HeldDirectory, name: 
 
 /** Like `detectFolding`, by whatever the directory holds; of an empty one nothing can be told. */
 export function detectFoldingByAny(handles: Handles, directory: HeldDirectory): boolean | undefined {
-  const entries = opendirSync(handles.below(directory, "."));
+  const entries = openReadable(handles.below(directory, "."));
+  if (entries === undefined) return undefined;
   try {
     for (let seen = 0; seen < 64; seen += 1) {
       const name = entries.readSync()?.name;
@@ -36,10 +37,19 @@ export function detectFoldingByAny(handles: Handles, directory: HeldDirectory): 
  * first, so neither `readlink` of the handle nor anything but the directory itself tells the real name.
  */
 export function findRealName(handles: Handles, directory: HeldDirectory, asked: string): string {
-  const names = readdirSync(handles.below(directory, "."));
-  if (names.includes(asked)) return asked;
-  const wanted = foldCase(asked);
-  return names.find((name) => foldCase(name) === wanted) ?? asked;
+  const entries = openReadable(handles.below(directory, "."));
+  if (entries === undefined) return asked;
+  try {
+    const wanted = foldCase(asked);
+    let real = asked;
+    for (let name = entries.readSync()?.name; name !== undefined; name = entries.readSync()?.name) {
+      if (name === asked) return asked;
+      if (foldCase(name) === wanted) real = name;
+    }
+    return real;
+  } finally {
+    entries.closeSync();
+  }
 }
 
 function swapCase(name: string): string {

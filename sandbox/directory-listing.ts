@@ -46,19 +46,24 @@ export function* listDirectory({ handles, grants, located, isRecursive }: Listin
 /** A directory that may not be read, or went away, is listed by its name only; so is one that was exchanged for a link. */
 function openDirectory(handles: Handles, parent: HeldDirectory, name: string): Level | undefined {
   const path = `${parent.path}/${name}`;
-  let fd: number | undefined;
   try {
-    fd = handles.open(handles.below(parent, name));
+    const fd = handles.open(handles.below(parent, name));
     if (standsAt(handles, fd, { path, folds: true })) return enter(handles, { fd, path });
+    closeSync(fd);
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
   }
-  if (fd !== undefined) closeSync(fd);
   return undefined;
 }
 
+/** Takes the held directory over: it is closed by `leave`, or here where it cannot be read. */
 function enter(handles: Handles, directory: HeldDirectory): Level {
-  return { directory, entries: opendirSync(handles.below(directory, ".")) };
+  try {
+    return { directory, entries: opendirSync(handles.below(directory, ".")) };
+  } catch (error) {
+    closeSync(directory.fd);
+    throw error;
+  }
 }
 
 function leave(level: Level | undefined): void {

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
-import { constants, fsync, lstatSync, mkdirSync, open, close, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { promisify } from "node:util";
 import { quotePath } from "../policy/parsed.ts";
 import { AT_ONCE_BYTES, writeAtomically, type Written } from "./atomic-write.ts";
 import { listDirectory } from "./directory-listing.ts";
+import { DirectorySyncs } from "./directory-syncs.ts";
 import { asFileError, FileError } from "./errors.ts";
 import { FileStream, readWhole } from "./file-stream.ts";
 import type { Grant } from "./grant.ts";
@@ -39,6 +39,7 @@ export class FileSystemDriver {
   readonly #quota: Quota;
   readonly #trash: Trash;
   readonly #unfinished: UnfinishedWrites;
+  readonly #syncs = new DirectorySyncs();
   /** Read once: asking for it sets it for a moment. */
   readonly #mask = process.umask();
 
@@ -66,7 +67,7 @@ export class FileSystemDriver {
       if (located.wantsDirectory) throw new FileError("EISDIR", { what: `${quotePath(located.path)} was to be a directory` });
       this.#unfinished.sweep(located);
       const written = await writeAtomically(located, content, { quota: this.#quota, mask: this.#mask });
-      await syncDirectory(located);
+      await this.#syncs.begin(located);
       return written;
     });
   }
@@ -76,7 +77,7 @@ export class FileSystemDriver {
     return performAsync(located, async () => {
       this.#quota.take(located.grant.sessionId, { bytes: 0, files: 1 });
       mkdirSync(located.sibling(located.name), { mode: 0o755 });
-      await syncDirectory(located);
+      await this.#syncs.begin(located);
     });
   }
 
@@ -85,7 +86,7 @@ export class FileSystemDriver {
     return performAsync(located, async () => {
       const trashId = located.grant.trash ? this.#putIntoTrash(located) : undefined;
       if (trashId === undefined) removeFinally(located);
-      await syncDirectory(located);
+      await this.#syncs.begin(located);
       return { trashId };
     });
   }
@@ -102,8 +103,8 @@ export class FileSystemDriver {
         replace(from, to);
       } else if (source.kind === "directory") renameDirectoryFreely(from, to);
       else renameFileFreely(from, to);
-      await syncDirectory(destination);
-      if (source.parent.path !== destination.parent.path) await syncDirectory(source);
+      await this.#syncs.begin(destination);
+      if (source.parent.path !== destination.parent.path) await this.#syncs.begin(source);
     });
   }
 
@@ -122,6 +123,11 @@ export class FileSystemDriver {
     });
   }
 
+  /** Waits until all names that were changed are on the disk too; for the end of a task. Throws FileError where one is not. */
+  async settle(): Promise<void> {
+    await this.#syncs.settle();
+  }
+
   /** What lies in the trash of a root, oldest first. */
   trashed(grant: Grant): readonly Trashed[] {
     return this.#trash.list(this.#mustLive(grant));
@@ -136,7 +142,7 @@ export class FileSystemDriver {
   async restore(trashId: string, destination: Located): Promise<void> {
     return performAsync(destination, async () => {
       this.#trash.restore(trashId, destination);
-      await syncDirectory(destination);
+      await this.#syncs.begin(destination);
     });
   }
 
@@ -188,20 +194,4 @@ function replace(from: string, to: string): void {
   renameSync(from, to);
   const left = lstatSync(from, { throwIfNoEntry: false });
   if (left !== undefined && left.ino === source.ino && left.dev === source.dev && left.nlink > 1) unlinkSync(from);
-}
-
-const openFile = promisify(open);
-const closeFile = promisify(close);
-const sync = promisify(fsync);
-
-/** The new name is on the disk only when its directory is; some file systems have no such call (EINVAL). */
-async function syncDirectory(located: Located): Promise<void> {
-  const fd = await openFile(located.sibling("."), constants.O_RDONLY | constants.O_DIRECTORY, 0);
-  try {
-    await sync(fd);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EINVAL")) throw error;
-  } finally {
-    await closeFile(fd);
-  }
 }

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
+import { closeSync, constants, type Dir, fstatSync, lstatSync, opendirSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { GuardError } from "./errors.ts";
 
 /** A directory that is held open: its number, and the canonical path at which it was judged. */
@@ -51,6 +51,16 @@ export const portableHandles: Handles = {
 };
 
 export const systemHandles: Handles = process.platform === "linux" ? linuxHandles : portableHandles;
+
+/** Opens a directory for its names; undefined where it may be entered and not read, which is no reason to refuse what is in it. */
+export function openReadable(text: string): Dir | undefined {
+  try {
+    return opendirSync(text);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EACCES") return undefined;
+    throw error;
+  }
+}
 
 function openCompared(text: string): number {
   const before = lstatSync(text);

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, opendirSync, unlinkSync } from "node:fs";
+import { lstatSync, unlinkSync } from "node:fs";
 import { OWN_PREFIX } from "./hidden-name.ts";
+import { openReadable } from "./held-path.ts";
 import type { Located } from "./located.ts";
 
 /** A write that lasts longer than this between two pieces may lose its file to another process's sweep, and fails then. */
@@ -28,7 +29,8 @@ export class UnfinishedWrites {
     if (this.#swept.has(directory)) return;
     if (this.#swept.size >= 10_000) this.#swept.clear();
     this.#swept.add(directory);
-    const entries = opendirSync(located.sibling("."));
+    const entries = openReadable(located.sibling("."));
+    if (entries === undefined) return;
     try {
       for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
         if (UNFINISHED.test(entry.name)) this.#removeAbandoned(located.sibling(entry.name));

@@ -16,9 +16,9 @@ beforeEach(() => {
   writeFileSync(join(tree.root, "a/b/file.txt"), "inside");
   outsideBefore = takeSnapshot(tree.outside);
 });
-afterEach(() => {
+afterEach(async () => {
   if (takeSnapshot(tree.outside) !== outsideBefore) throw new Error("something outside of the root was changed");
-  tree.end();
+  await tree.end();
   if (countHandles() !== handlesBefore) throw new Error("a handle was left open");
 });
 

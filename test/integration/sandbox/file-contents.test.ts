@@ -14,8 +14,8 @@ beforeEach(() => {
   mkdirSync(join(tree.root, "dir"));
   writeFileSync(join(tree.root, "file.txt"), "old");
 });
-afterEach(() => {
-  tree.end();
+afterEach(async () => {
+  await tree.end();
   if (countHandles() !== handlesBefore) throw new Error("a handle was left open");
 });
 

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { GuardError } from "../../../sandbox/errors.ts";
@@ -14,8 +14,8 @@ beforeEach(() => {
   mkdirSync(join(tree.root, "dir"));
   writeFileSync(join(tree.root, "file.txt"), "old");
 });
-afterEach(() => {
-  tree.end();
+afterEach(async () => {
+  await tree.end();
   if (countHandles() !== handlesBefore) throw new Error("a handle was left open");
 });
 
@@ -27,8 +27,8 @@ function locateAndClose(path: string) {
   return located;
 }
 
-function limit(limits: QuotaLimits) {
-  tree.end();
+async function limit(limits: QuotaLimits): Promise<void> {
+  await tree.end();
   tree = makeGuardedTree({ driver: { quota: new Quota(() => limits) } });
 }
 
@@ -105,6 +105,23 @@ describe("deleting, moving, making, listing", () => {
     expect(await tree.list(inRoot("l/"))).toEqual([]);
   });
 
+  test("a directory that may be entered and not read has its files all the same", async () => {
+    for (const place of [tree.place, tree.root]) chmodSync(place, 0o755);
+    writeFileSync(inRoot("dir/old.txt"), "old");
+    chmodSync(inRoot("dir"), 0o333);
+    const own = process.geteuid?.();
+    process.seteuid?.(1234);
+    try {
+      expect(await outcomeOf(() => tree.list(inRoot("dir")))).toBe("EACCES");
+      expect(await tree.read(inRoot("dir/old.txt"))).toBe("old");
+      expect(await outcomeOf(() => tree.write(inRoot("dir/new.txt"), "new", "create"))).toBe("done");
+      await tree.driver.settle();
+    } finally {
+      process.seteuid?.(own ?? 0);
+    }
+    expect(readFileSync(inRoot("dir/new.txt"), "utf8")).toBe("new");
+  });
+
   test("a directory is made where the name is free", async () => {
     using located = locate("made", "create");
     await tree.driver.createDirectory(located);
@@ -136,7 +153,7 @@ describe("deleting, moving, making, listing", () => {
 
 describe("quotas", () => {
   test("bytes are counted before each piece, and what was half written is gone", async () => {
-    limit({ bytes: 1_000_000 });
+    await limit({ bytes: 1_000_000 });
     let sent = 0;
     async function* endless() {
       for (;;) {
@@ -152,7 +169,7 @@ describe("quotas", () => {
   });
 
   test("files are counted, directories too, replaced ones as well", async () => {
-    limit({ files: 3 });
+    await limit({ files: 3 });
     await tree.write(inRoot("one"), "1");
     await tree.write(inRoot("one"), "2");
     using located = tree.resolver.locate({ sessionId: session, path: inRoot("made"), intent: "create" });

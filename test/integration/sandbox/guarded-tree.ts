@@ -29,7 +29,7 @@ export type GuardedTree = {
   remove(path: string): Promise<string | undefined>;
   move(from: string, to: string, options?: { overwrite?: boolean; intent?: "move" | "rename" }): Promise<void>;
   list(path: string, recursive?: boolean): Promise<string[]>;
-  end(): void;
+  end(): Promise<void>;
 };
 
 export type TreeOptions = { spec?: Partial<GrantSpec>; grants?: GrantManagerOptions; driver?: Omit<FileSystemDriverOptions, "grants"> };
@@ -80,7 +80,8 @@ export function makeGuardedTree({ spec = {}, grants: grantOptions = {}, driver: 
       const { entries } = await driver.list(located, { recursive, limit: 10_000 });
       return entries.map((entry) => entry.path.slice(root.length + 1)).toSorted();
     },
-    end() {
+    async end() {
+      await driver.settle();
       grants.endSession(session);
       rmSync(place, { recursive: true, force: true });
     },

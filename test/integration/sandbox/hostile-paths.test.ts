@@ -141,7 +141,7 @@ describe.each<[string, () => Handles, number]>([
         { numRuns },
       );
     } finally {
-      tree.end();
+      await tree.end();
     }
     const rare = ["done", "link", "outside-roots", "malformed-path", "hidden", "ENOENT", "ENOTDIR"].filter((outcome) => (outcomes.get(outcome) ?? 0) < numRuns / 500);
     expect(rare).toEqual([]);

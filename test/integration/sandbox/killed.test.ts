@@ -65,8 +65,8 @@ test(`${RUNS} killed writers leave every file old or new, and what they began is
     later.grants.add({ sessionId: "s1", root: tree.root, access: tree.grant.access });
     await later.write(join(tree.root, "last"), "x");
     expect(findUnfinished(tree)).toEqual([]);
-    later.end();
-    tree.end();
+    await later.end();
+    await tree.end();
   }
 });
 

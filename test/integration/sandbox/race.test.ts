@@ -89,7 +89,7 @@ test("whatever another process exchanges meanwhile, nothing outside is read or c
     expect(outcomes.get("link") ?? 0, `${name}: ${JSON.stringify([...outcomes])}`).toBeGreaterThan(20);
   }
   expect(counts.get("read")?.get("special-file") ?? 0).toBeGreaterThan(20);
-  tree.end();
+  await tree.end();
 });
 
 async function nextLine({ stdout }: ChildProcess): Promise<string> {

@@ -14,8 +14,8 @@ beforeEach(() => {
   mkdirSync(join(tree.root, "a/b"), { recursive: true });
   writeFileSync(join(tree.root, "a/b/file.txt"), "inside");
 });
-afterEach(() => {
-  tree.end();
+afterEach(async () => {
+  await tree.end();
   if (countHandles() !== handlesBefore) throw new Error("a handle was left open");
 });
 
