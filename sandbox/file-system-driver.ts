@@ -67,7 +67,7 @@ export class FileSystemDriver {
       if (located.wantsDirectory) throw new FileError("EISDIR", { what: `${quotePath(located.path)} was to be a directory` });
       this.#unfinished.sweep(located);
       const written = await writeAtomically(located, content, { quota: this.#quota, mask: this.#mask });
-      await this.#syncs.begin(located);
+      this.#syncs.note(located);
       return written;
     });
   }
@@ -77,7 +77,7 @@ export class FileSystemDriver {
     return performAsync(located, async () => {
       this.#quota.take(located.grant.sessionId, { bytes: 0, files: 1 });
       mkdirSync(located.sibling(located.name), { mode: 0o755 });
-      await this.#syncs.begin(located);
+      this.#syncs.note(located);
     });
   }
 
@@ -86,7 +86,7 @@ export class FileSystemDriver {
     return performAsync(located, async () => {
       const trashId = located.grant.trash ? this.#putIntoTrash(located) : undefined;
       if (trashId === undefined) removeFinally(located);
-      await this.#syncs.begin(located);
+      this.#syncs.note(located);
       return { trashId };
     });
   }
@@ -103,8 +103,8 @@ export class FileSystemDriver {
         replace(from, to);
       } else if (source.kind === "directory") renameDirectoryFreely(from, to);
       else renameFileFreely(from, to);
-      await this.#syncs.begin(destination);
-      if (source.parent.path !== destination.parent.path) await this.#syncs.begin(source);
+      this.#syncs.note(destination);
+      if (source.parent.path !== destination.parent.path) this.#syncs.note(source);
     });
   }
 
@@ -142,7 +142,7 @@ export class FileSystemDriver {
   async restore(trashId: string, destination: Located): Promise<void> {
     return performAsync(destination, async () => {
       this.#trash.restore(trashId, destination);
-      await this.#syncs.begin(destination);
+      this.#syncs.note(destination);
     });
   }
 
