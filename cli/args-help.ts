@@ -28,6 +28,7 @@ const verbHelp: Readonly<Record<Verb, VerbHelp>> = {
   "confirm list": { usage: "agentbox confirm list [--json]", about: "Show what the file guard asks and nobody has answered yet." },
   "confirm approve": { usage: "agentbox confirm approve ID [--session|--always]", about: "Say yes to what the file guard asks, after it was shown on the terminal." },
   "confirm deny": { usage: "agentbox confirm deny ID", about: "Say no to what the file guard asks." },
+  mcp: { usage: "agentbox mcp [--session NAME] [--grant DIR:rw]… [--socket PATH]", about: "Serve the file guard to an MCP client: files of granted folders, judged, asked about where it is risky, and written down." },
   preflight: { usage: "agentbox preflight [--mode MODE] -- COMMAND…", about: "Say which hosts and sockets a command obviously needs, and which are refused; run nothing." },
   "hook claude": { usage: "agentbox hook claude", about: "Answer a PreToolUse hook of Claude Code, read from stdin: refuse early what the policy refuses." },
   proxy: { usage: "agentbox proxy [--config FILE] [--log DIR] [--approve]", about: "Run the proxy for programs of this machine, until Ctrl-C; prints the variables that lead them to it." },

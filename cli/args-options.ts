@@ -3,7 +3,7 @@ const policyVerbs = ["policy show", "policy explain", "policy check", "policy di
 export type PolicyVerb = (typeof policyVerbs)[number];
 
 /** The verbs of the command line, some of two words. `start` is what runs when none is written; `rebuild` is written `--rebuild`. */
-export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
+export const verbs = ["start", "login", "shell", "run", "setup", ...policyVerbs, "blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "mcp", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile", "rebuild", "ssh-init", "doctor", "cleanup"] as const;
 export type Verb = (typeof verbs)[number];
 
 /** One option. Without `value` it is a switch; `repeat` allows it several times. */
@@ -56,6 +56,9 @@ export const optionSpecs: readonly OptionSpec[] = [
   { name: "all", verbs: ["blocked"], help: "telemetry too, and what the box asked itself" },
   { name: "follow", short: "f", verbs: ["logs", "audit show"], help: "go on with what comes" },
   { name: "session", value: "ID", verbs: ["blocked", "logs", "logs stats", "policy suggest"], help: "of this session, instead of the newest one of this project; proxy: the one without a box (logs)" },
+  { name: "session", value: "NAME", verbs: ["mcp"], help: "the session's name, of its log and its questions; a new one for each start otherwise" },
+  { name: "grant", value: "DIR:LETTERS", repeat: true, verbs: ["mcp"], help: "open a folder: r to read and list, w to write and create, d to delete, move and rename; instead of the grants of [sandbox]" },
+  { name: "socket", value: "PATH", verbs: ["mcp"], help: "serve on a unix socket, for a box, instead of stdin and stdout" },
   { name: "task", value: "TASK", verbs: ["audit show", "audit summary"], help: "only what this task did" },
   { name: "head", value: "HASH", verbs: ["audit verify"], help: "a head that was noted before: the log has to hold it still" },
   { name: "mode", value: "heuristic|strict", verbs: ["preflight"], help: "strict: only URLs among the arguments; heuristic: whatever a known tool obviously needs; the configured one otherwise" },

@@ -5,6 +5,7 @@ import { type Parsed, parsed, quote, refused, trimBlanks } from "../policy/parse
 import type { PreflightMode } from "../policy/preflight-mode.ts";
 import type { PolicyVerb, Verb } from "./args-options.ts";
 import { type AuditCommand, readAuditCommand } from "./args-audit.ts";
+import { type McpCommand, readMcpCommand } from "./args-mcp.ts";
 import { parsePreflightMode } from "./args-values.ts";
 import { type ConfirmCommand, readConfirmCommand } from "./args-confirm.ts";
 import { type ProxyCommand, readProxyCommand } from "./args-proxy.ts";
@@ -43,10 +44,11 @@ export type PolicyCommand =
   | ProxyCommand
   | ConfirmCommand
   | AuditCommand
+  | McpCommand
   | { verb: "setup"; wish: SetupWish };
 
 /** The verbs that `readPolicyCommand` reads. */
-const askingVerbs = ["blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
+const askingVerbs = ["blocked", "logs", "logs stats", "audit show", "audit verify", "audit summary", "confirm list", "confirm approve", "confirm deny", "mcp", "setup", "preflight", "hook claude", "proxy", "proxy ctl", "proxy seatbelt-profile"] as const;
 export type AskingVerb = PolicyVerb | (typeof askingVerbs)[number];
 
 /** Tells whether a verb is one of those. */
@@ -113,6 +115,8 @@ export function readPolicyCommand({ verb, words, tail, options, engine, agents, 
     case "audit verify":
     case "audit summary":
       return readAuditCommand({ verb, words, has, value: (name) => values(name)[0], complaints });
+    case "mcp":
+      return readMcpCommand({ value: (name) => values(name)[0], values, complaints });
     case "preflight":
       if (tail.length === 0) complaints.push({ what: "preflight needs a command", expected: "agentbox preflight -- COMMAND" });
       return { verb, command: [...tail], mode: values("mode").flatMap((text) => collect(parsePreflightMode(text), complaints))[0], agent, json };

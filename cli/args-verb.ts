@@ -6,7 +6,7 @@ import { parseAgentWord } from "./args-values.ts";
 import { findNearest } from "../policy/nearest.ts";
 
 /** The verbs that are written as the first word; the others are an agent, `AGENT login` and `--rebuild`. */
-const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "preflight", "proxy", "ssh-init", "doctor", "cleanup"];
+const firstWords: readonly Verb[] = ["shell", "run", "setup", "blocked", "logs", "mcp", "preflight", "proxy", "ssh-init", "doctor", "cleanup"];
 
 /** First words that a second one may follow; most say nothing without it. */
 const groups = ["policy", "audit", "confirm", "hook", "proxy"] as const;

@@ -81,6 +81,7 @@ async function perform(command: Command, agents: readonly string[]): Promise<num
     case "audit show":
     case "audit verify":
     case "audit summary":
+    case "mcp":
     case "preflight":
     case "proxy":
     case "proxy ctl":

@@ -15,7 +15,8 @@ export type Bundle = { entry: string; output: string; apart?: Readonly<Record<st
 const bundles: readonly Bundle[] = [
   // The first only turns the compile cache on, which must happen before the second is loaded; so do two more below.
   { entry: "cli/start.ts", output: "cli.mjs", apart: { "main.ts": "./cli-main.mjs" } },
-  { entry: "cli/main.ts", output: "cli-main.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs", "confirm-screen.tsx": "./confirm-screen.mjs", "authority.ts": "./authority.mjs" } },
+  { entry: "cli/main.ts", output: "cli-main.mjs", apart: { "launch-screen.tsx": "./launch-screen.mjs", "setup-screen.tsx": "./setup-screen.mjs", "confirm-screen.tsx": "./confirm-screen.mjs", "authority.ts": "./authority.mjs", "mcp.ts": "./mcp.mjs" } },
+  { entry: "cli/commands/mcp.ts", output: "mcp.mjs" },
   { entry: "cli/ui/launch-screen.tsx", output: "launch-screen.mjs" },
   { entry: "cli/ui/setup-screen.tsx", output: "setup-screen.mjs" },
   { entry: "cli/ui/confirm-screen.tsx", output: "confirm-screen.mjs" },

@@ -60,6 +60,8 @@ async function answer(edge: Edge, command: Answered): Promise<number> {
     case "audit verify":
     case "audit summary":
       return await (await import("./audit.ts")).answerAudit(edge, command);
+    case "mcp":
+      return await (await import("./mcp.ts")).serveMcp(edge, command);
     case "preflight":
       return await (await import("./preflight.ts")).checkCommand(edge, command);
     case "proxy":
