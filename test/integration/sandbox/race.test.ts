@@ -76,6 +76,7 @@ test("whatever another process exchanges meanwhile, nothing outside is read or c
       }
       if (turn % 100 === 0 && takeSnapshot(tree.outside) !== before) throw new Error("something outside of the root was changed");
     }
+    await tree.driver.settle();
     expect(countHandles()).toBeLessThan(handlesBefore + 5);
   } finally {
     swapper.stdin.end();
