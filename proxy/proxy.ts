@@ -7,6 +7,7 @@ import { KeeperLink, type KeeperNews } from "./keeper-link.ts";
 import { readKeeperEntry } from "./keeper-record.ts";
 import { buildLivePolicy, type PolicyMessage } from "./live-policy.ts";
 import { LogFile } from "./log/log-file.ts";
+import { PendingFile } from "./log/pending-file.ts";
 import { NameServer } from "./dns/name-server.ts";
 import { PrivateNames } from "./dns/private-names.ts";
 import { Resolver } from "./dns/resolver.ts";
@@ -32,7 +33,7 @@ const MAX_TIMER_MS = 2_147_483_647;
 
 /** Starts the resolver: listens, joins the keeper, and serves as soon as the first policy is built. Until then every answer is SERVFAIL. */
 export async function startProxy(options: ProxyOptions): Promise<void> {
-  const log = new DecisionLog(new LogFile(options.logDir), { onHealth: () => tellHealth() });
+  const log = new DecisionLog(new LogFile(options.logDir), { onHealth: () => tellHealth(), pending: new PendingFile(options.logDir) });
   const pool = new UpstreamPool(options.upstreamPort, ({ event, detail }) => {
     log.write({ kind: "event", event, detail, added: [], removed: [] });
     tellHealth();

@@ -11,6 +11,7 @@ import { recordStarted } from "../../proxy/admin/started-proxy.ts";
 import { findTokenFile, makeToken, removeTokenFile, writeTokenFile } from "../../proxy/admin/token-file.ts";
 import { DecisionLog } from "../../proxy/log/decision-log.ts";
 import { LogFile } from "../../proxy/log/log-file.ts";
+import { PendingFile } from "../../proxy/log/pending-file.ts";
 import { renderAdminUrl, renderListener } from "../../proxy/standalone/describe-state.ts";
 import { LineFeed } from "../../proxy/standalone/line-feed.ts";
 import type { LoadedConfig } from "../../proxy/standalone/loaded-config.ts";
@@ -87,7 +88,7 @@ function openLog(logDir: string, { feed, place, settings }: { feed: LineFeed; pl
   }
   // Who has the log usually has the ports as well.
   undo.push(lockLog(logDir, () => findPortOwner(settings.http.port)));
-  const log = new DecisionLog(new LogFile(logDir), { onLine: (line) => feed.take(line), place });
+  const log = new DecisionLog(new LogFile(logDir), { onLine: (line) => feed.take(line), place, pending: new PendingFile(logDir) });
   log.start(SESSION);
   undo.push(() => log.close());
   if (log.failing !== undefined) throw refuseLog(logDir, log.failing);

@@ -1,5 +1,5 @@
-import { join } from "node:path";
-import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../policy/decision-record.ts";
+import { dirname, join } from "node:path";
+import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema, PENDING_FILE } from "../../policy/decision-record.ts";
 import { readPlainFile } from "../workspace/plain-file.ts";
 
 /**
@@ -26,7 +26,7 @@ export function readDecisions(sessionDirectory: string): DecisionLogContent {
  * Reads a decision log with its rotated files. The newest file is read first: what is
  * rotated meanwhile is met twice, and never missed. The files were written from a box; no link is followed.
  */
-export function readDecisionFiles(live: string): DecisionLogContent {
+export function readDecisionFiles(live: string, { withPending = true }: { withPending?: boolean } = {}): DecisionLogContent {
   const files = [live, ...Array.from({ length: OLDER_FILES }, (_, index) => `${live}.${index + 1}`)];
   const bySeq = new Map<number, DecisionRecord>();
   let unread = 0;
@@ -46,7 +46,15 @@ export function readDecisionFiles(live: string): DecisionLogContent {
   }
   const records = [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
   const [first, last] = [records[0]?.seq ?? 0, records.at(-1)?.seq ?? -1];
-  return { records, unread, missing: first, holes: Math.max(0, last - first + 1 - records.length - unread) };
+  const counted = withPending ? readPending(live, last + 1) : [];
+  return { records: [...records, ...counted], unread, missing: first, holes: Math.max(0, last - first + 1 - records.length - unread) };
+}
+
+/** What was counted when the log's writer was killed, or is counted by it now; read last, since lines of it may become lines of the log. */
+function readPending(live: string, seq: number): DecisionRecord[] {
+  const found = readPlainFile(join(dirname(live), PENDING_FILE), MAX_BYTES);
+  const lines = "flaw" in found ? [] : found.content.toString("utf8").split("\n").slice(0, -1);
+  return lines.flatMap((line) => parseDecision(line) ?? []).map((record, index) => ({ ...record, seq: seq + index }));
 }
 
 /** What a reader of a log has to know of what is not in it, a sentence each. */

@@ -29,16 +29,16 @@ export async function followDecisions({ file, take, isOver, signal }: Following)
   let tail = openTail(file);
   try {
     // Opened before the whole is read: what is written in between is in both.
-    await takeNew(readDecisionFiles(file).records);
+    await takeNew(readDecisionFiles(file, { withPending: false }).records);
     while (!signal.aborted) {
       const over = await isOver();
       if (tail !== undefined) await takeNew(readOn(tail));
       if (tail === undefined || tail.inode !== inodeOf(file)) {
         if (tail !== undefined) closeSync(tail.handle);
         tail = openTail(file);
-        await takeNew(readDecisionFiles(file).records);
+        await takeNew(readDecisionFiles(file, { withPending: false }).records);
       }
-      if (over) return;
+      if (over) return await takeNew(readDecisionFiles(file).records);
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   } finally {

@@ -90,7 +90,8 @@ export class Access {
   /** Writes a refusal down and describes it: for what only shows later, such as another name inside a tunnel. */
   refuse(asked: ConnectionFacts, decision: Decision, addresses: readonly Address[]): { ok: false; denial: Denial } {
     const { host, port, reason, rule, detail } = decision;
-    const key = `${reason} ${tallyKeyOf(asked, decision)}`;
+    // Another flaw of a request to the same place is another refusal.
+    const key = `${reason} ${detail ?? ""} ${tallyKeyOf(asked, decision)}`;
     this.log.count(this.log.tally(key, this.describe(asked, "deny", decision, addresses)), Date.now());
     const answer = renderAllowCommand({ host, port, reason, rule }, this.log.place);
     return { ok: false, denial: { host, port, reason: reason === "allowed" ? "proxy_disabled" : reason, rule: rule === undefined ? undefined : renderRule(rule), detail, answer } };

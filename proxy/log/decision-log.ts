@@ -4,6 +4,7 @@ import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
+import type { PendingFile } from "./pending-file.ts";
 import { type LineFacts, renderLine } from "./line.ts";
 import { type TrafficKey, type TrafficWindow, TrafficWindows } from "./traffic.ts";
 
@@ -15,6 +16,8 @@ export type Tally = { key: string; until: number; count: number; readonly facts:
 
 const WINDOW_MS = 10_000;
 const SWEEP_MS = 200;
+/** Lines kept; a flood has more, of which the log will have the first. */
+const MAX_KEPT = 2000;
 /** Windows open at a time; the oldest closes when one more is wanted. */
 const MAX_WINDOWS = 20_000;
 
@@ -27,6 +30,8 @@ export type LogOptions = {
   onLine?: (line: WrittenLine) => void;
   /** What a hint tells to change; a box's configuration when left out. */
   place?: AllowPlace | undefined;
+  /** Keeps what is counted and not yet written, for a process that is killed. */
+  pending?: PendingFile | undefined;
 };
 
 /** What the log reads back of its own last line. */
@@ -50,9 +55,11 @@ export class DecisionLog {
   private session = "";
   private seq = 0;
   private started = false;
+  private readonly pending: PendingFile | undefined;
 
-  constructor(file: LogFile, { onHealth = () => {}, onLine, place }: LogOptions = {}) {
+  constructor(file: LogFile, { onHealth = () => {}, onLine, place, pending }: LogOptions = {}) {
     this.file = file;
+    this.pending = pending;
     this.onHealth = onHealth;
     this.onLine = onLine;
     this.place = place;
@@ -68,8 +75,9 @@ export class DecisionLog {
 
   /** Counts one more of a decision; the first of a window is written at once. */
   count(tally: Tally, now: number): void {
-    if (now < tally.until) tally.count += 1;
-    else this.open(tally, now);
+    if (now >= tally.until) return this.open(tally, now);
+    tally.count += 1;
+    this.keepSoon();
   }
 
   /** The tally for a decision: the open one of the same key, or a new one, not counted yet. */
@@ -79,7 +87,9 @@ export class DecisionLog {
 
   /** Adds what a connection carried, now that it is over; returns where it was added, for who adds the same again. */
   addTraffic(key: TrafficKey, carried: { bytesUp: number; bytesDown: number; durationMs: number }, now: number): TrafficWindow {
-    return this.traffic.add(key, carried, now);
+    const window = this.traffic.add(key, carried, now);
+    this.keepSoon();
+    return window;
   }
 
   /** Writes an entry as it is. */
@@ -93,6 +103,7 @@ export class DecisionLog {
     for (const tally of this.windows.values()) this.closeWindow(tally, Date.now());
     this.windows.clear();
     for (const entry of this.traffic.takeAll()) this.append(entry, Date.now());
+    if (this.failing === undefined) this.pending?.keep([]);
     this.file.close();
   }
 
@@ -126,6 +137,7 @@ export class DecisionLog {
 
   private sweep(now: number): void {
     if (this.failing !== undefined) this.retry();
+    if (this.failing === undefined) this.restore();
     if (this.failing !== undefined) return;
     for (const tally of this.windows.values()) {
       if (tally.until > now) break;
@@ -134,6 +146,7 @@ export class DecisionLog {
     for (const entry of this.traffic.takeOver(now)) {
       if (this.budget.take("allow", now)) this.append(entry, now);
     }
+    this.keepSoon();
     const dropped = this.budget.takeDropped(now);
     if (dropped === 0) return;
     const detail = `${dropped} lines were left out: too many different names in a short time`;
@@ -145,9 +158,8 @@ export class DecisionLog {
       this.budget.drop();
       return;
     }
-    const { kind, ...rest } = entry;
     const { seq } = this;
-    const text = escapeUnseen(JSON.stringify({ kind, time: new Date(now).toISOString(), seq, session: this.session, ...rest }));
+    const text = this.render(entry, seq, now);
     this.seq += 1;
     try {
       this.file.append(text);
@@ -157,9 +169,51 @@ export class DecisionLog {
     this.onLine?.({ seq, text, entry });
   }
 
+  private render({ kind, ...rest }: DecisionEntry, seq: number, now: number): string {
+    return escapeUnseen(JSON.stringify({ kind, time: new Date(now).toISOString(), seq, session: this.session, ...rest }));
+  }
+
+  /** A box may end right after this: what is alone is kept at once, of a flood what there is from time to time. */
+  private keepSoon(): void {
+    if (this.started) this.pending?.keepSoon(() => this.listPending(Date.now()));
+  }
+
+  private listPending(now: number): string[] {
+    const lines: string[] = [];
+    for (const { facts, count } of this.windows.values()) {
+      if (count > 0 && lines.length < MAX_KEPT) lines.push(this.render({ ...renderLine(facts, this.place), count }, this.seq + lines.length, now));
+    }
+    for (const entry of this.traffic.list()) {
+      if (lines.length < MAX_KEPT) lines.push(this.render(entry, this.seq + lines.length, now));
+    }
+    return lines;
+  }
+
+  /** Writes what a process that was killed had counted. */
+  private recover(): void {
+    for (const line of this.pending?.take() ?? []) {
+      const kept = numbered.safeParse(parseJson(line)).data;
+      if (kept?.session !== this.session) continue;
+      this.file.append(escapeUnseen(JSON.stringify({ ...kept, seq: this.seq })));
+      this.seq += 1;
+    }
+    this.pending?.keep([]);
+  }
+
+  private restore(): void {
+    try {
+      this.file.restore();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
   private retry(): void {
     try {
-      if (!this.started) this.seq = nextSeq(this.file.readLastLine(), this.session);
+      if (!this.started) {
+        this.seq = nextSeq(this.file.readLastLine(), this.session);
+        this.recover();
+      }
       this.started = true;
       this.file.flush();
       if (this.failing === undefined) return;

@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, renameSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, lstatSync, openSync, readSync, renameSync, writeSync } from "node:fs";
 import { DECISION_LOG_FILE } from "../../policy/decision-record.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -51,6 +51,16 @@ export class LogFile {
       this.size += written;
       this.rest = this.rest.subarray(written);
     }
+  }
+
+  /** Makes the file anew where it was removed or moved away: what is written into a file without a name is lost. Throws what the system says. */
+  restore(): void {
+    if (this.fd === undefined) return;
+    const named = lstatSync(this.path, { throwIfNoEntry: false });
+    const { ino, dev } = fstatSync(this.fd);
+    if (named?.ino === ino && named.dev === dev) return;
+    this.close();
+    this.open();
   }
 
   close(): void {

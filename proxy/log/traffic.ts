@@ -38,6 +38,11 @@ export class TrafficWindows {
     return over;
   }
 
+  /** What is summed at the moment, the oldest first. */
+  *list(): Generator<TrafficEntry> {
+    for (const { entry } of this.windows.values()) yield entry;
+  }
+
   takeAll(): TrafficEntry[] {
     const all = [...this.windows.values()];
     for (const window of all) window.isOver = true;

@@ -25,6 +25,16 @@ tells_refusals() {
   refute_contains "$(sed -n '/This session was refused/,$p' box.log)" statsig
 }
 
+# The box ends with its agent, and its proxy hears of nothing: what it had only counted is told all the same.
+keeps_counts() {
+  make_project_in "$1" "counted-$BATS_TEST_NUMBER"
+  firewalled "$1" -- sh -c 'curl -sS -o /dev/null https://github.com/; for n in 1 2 3 4 5; do curl -s -o /dev/null -X PROPFIND "http://example.com/$n"; done' </dev/null >log 2>&1
+  run -0 --separate-stderr in_topology "$1" logs --json
+  assert_equal "$(jq -s 'map(select(.host == "example.com" and .method == "PROPFIND").count) | add' <<<"$output")" 5
+  assert_equal "$(jq -s 'map(.seq) == [range(length)]' <<<"$output")" true
+  assert_equal "$(jq -s 'map(select(.kind == "traffic" and .host == "github.com" and .protocol == "https-connect")) | length' <<<"$output")" 1
+}
+
 reports() {
   make_project_in "$1" "report-$BATS_TEST_NUMBER"
   lab POST /dns '{"example.org":{"a":["10.1.2.3"],"aaaa":[]}}'
@@ -42,5 +52,6 @@ reports() {
 
 for topology in container sidecar; do
   bats_test_function --description "case 39, 40 ($topology): a refusal is one line with its remedy, a failed session ends with a report, and no secret reaches the holder" -- tells_refusals "$topology"
+  bats_test_function --description "case 41 ($topology): a session that ends at once leaves nothing of what it was refused out of its log" -- keeps_counts "$topology"
   bats_test_function --description "report mode ($topology): lets through and writes down; blocked and private stay closed" -- reports "$topology"
 done

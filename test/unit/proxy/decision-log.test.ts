@@ -1,10 +1,12 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { readDecisionFiles } from "../../../cli/log/decision-files.ts";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
 import { DecisionLog } from "../../../proxy/log/decision-log.ts";
 import { LogFile } from "../../../proxy/log/log-file.ts";
+import { PendingFile } from "../../../proxy/log/pending-file.ts";
 import type { LineFacts } from "../../../proxy/log/line.ts";
 
 let dir = "";
@@ -51,6 +53,47 @@ describe("the decision log", () => {
     const seqs = ["decisions.jsonl.3", "decisions.jsonl.2", "decisions.jsonl.1", "decisions.jsonl"].flatMap((file) => readLines(file).map(({ seq }) => seq));
     expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, index) => 40 - seqs.length + index));
     expect(existsSync(join(dir, "decisions.jsonl.4"))).toBe(false);
+  });
+
+  test("what is counted when its process is killed is there for readers, and becomes lines of the next process", async () => {
+    // Never closed: nobody tells it that its box ends.
+    const killed = new DecisionLog(new LogFile(dir), { pending: new PendingFile(dir) });
+    killed.start("s1");
+    const now = Date.now();
+    for (let index = 0; index < 5; index += 1) note(killed, "a.example", now + index);
+    killed.addTraffic({ protocol: "https-connect", method: null, host: "b.example", port: 443, cut: false }, { bytesUp: 7, bytesDown: 9, durationMs: 1 }, now);
+    await vi.waitFor(() => expect(readDecisionFiles(join(dir, "decisions.jsonl")).records).toMatchObject([{ seq: 0, count: 1 }, { seq: 1, host: "a.example", count: 4 }, { seq: 2, kind: "traffic", bytesDown: 9 }]));
+    expect(readDecisionFiles(join(dir, "decisions.jsonl"), { withPending: false }).records).toHaveLength(1);
+
+    const next = new DecisionLog(new LogFile(dir), { pending: new PendingFile(dir) });
+    next.start("s1");
+    note(next, "c.example", now);
+    next.close();
+    expect(read()).toMatchObject([{ seq: 0, count: 1 }, { seq: 1, host: "a.example", count: 4 }, { seq: 2, kind: "traffic" }, { seq: 3, host: "c.example" }]);
+    expect(existsSync(join(dir, "decisions.pending"))).toBe(false);
+  });
+
+  test("a count of another session is none of this one's", () => {
+    writeFileSync(join(dir, "decisions.pending"), `${JSON.stringify({ kind: "decision", seq: 4, session: "s0" })}\n{"half`);
+    const log = new DecisionLog(new LogFile(dir), { pending: new PendingFile(dir) });
+    log.start("s1");
+    note(log, "a.example", 1);
+    log.close();
+    expect(read()).toMatchObject([{ seq: 0, host: "a.example" }]);
+  });
+
+  test("a file that was removed or moved away is made anew; a directory that is gone fails the log", async () => {
+    const log = start();
+    note(log, "a.example", Date.now());
+    rmSync(join(dir, "decisions.jsonl"));
+    await vi.waitFor(() => expect(existsSync(join(dir, "decisions.jsonl"))).toBe(true));
+    note(log, "b.example", Date.now());
+    expect(read()).toMatchObject([{ seq: 1, host: "b.example" }]);
+    rmSync(dir, { recursive: true });
+    await vi.waitFor(() => expect(log.failing).toContain("cannot be written"));
+    mkdirSync(dir);
+    await vi.waitFor(() => expect(log.failing).toBeUndefined());
+    log.close();
   });
 
   test("a flood of refused names is bounded; allowed ones are still written", () => {
