@@ -6,12 +6,15 @@ import type { Elicit } from "./call.ts";
 import { deleteTool, directoryTool, moveTool, restoreTool } from "./change-tools.ts";
 import { endTaskTool, listTool, previewTool } from "./look-tools.ts";
 import { readTool } from "./read-tool.ts";
+import { MessageLines } from "./message-lines.ts";
 import { registerResources, renderGrants } from "./resources.ts";
 import { type Guard, registerTool } from "./tool.ts";
 import { writeTool } from "./write-tool.ts";
 
 /** One message, and with it what write_file takes: base64 of about 12 MiB. */
 const MAX_MESSAGE = 16 * 1024 * 1024;
+/** More than a stream gives at once. */
+const MAX_PIECE = 1024 * 1024;
 /** A client that sends nonsense shall not fill the terminal of its user. */
 const MAX_COMPLAINTS = 20;
 const MAX_COMPLAINT = 300;
@@ -54,6 +57,9 @@ export async function openConnection({ input, output }: { input: Readable; outpu
     if (complaints <= MAX_COMPLAINTS) say(`the client: ${message.slice(0, MAX_COMPLAINT)}`);
   };
   Object.assign(server.server, { onclose: resolve, onerror: complain });
-  await server.connect(new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE }));
+  const lines = input.pipe(new MessageLines(MAX_MESSAGE));
+  // What comes here is whole, and may be followed by the beginning of nothing.
+  await server.connect(new StdioServerTransport(lines, output, { maxBufferSize: MAX_MESSAGE + MAX_PIECE }));
+  input.once("close", () => lines.end());
   return { closed, close: async () => await server.close() };
 }

@@ -1,7 +1,7 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
 import type { FrontEnd, Question, Reply, Scope } from "../../sandbox/confirmation.ts";
 import { describePrompt } from "../ui/confirm-text.ts";
-import { type Call, findCall } from "./call.ts";
+import { findCall } from "./call.ts";
 
 /** Often enough for clients that give up on a call of which they hear nothing. */
 const TICK_MS = 5000;
@@ -17,19 +17,22 @@ const WORDS: Readonly<Record<Scope, string>> = { once: "yes, this once", session
  */
 export const elicitation: FrontEnd = {
   kind: "mcp",
-  ask: async (question, signal) => await whileAsking("waiting for an answer", signal, async (call, over) => {
-    if (call.elicit === undefined) return "unavailable";
-    const { action, content } = await call.elicit(makeForm(question), { signal: over, timeout: Math.min(question.timeoutMs, MAX_TIMER_MS) });
-    return action === "accept" ? readWord(content?.["answer"], question.scopes) : "deny";
-  }),
+  ask: async (question, signal) => {
+    const elicit = findCall()?.elicit;
+    if (elicit === undefined) return "unavailable";
+    return await whileAsking("waiting for an answer", signal, async (over) => {
+      const { action, content } = await elicit(makeForm(question), { signal: over, timeout: Math.min(question.timeoutMs, MAX_TIMER_MS) });
+      return action === "accept" ? readWord(content?.["answer"], question.scopes) : "deny";
+    });
+  },
 };
 
 /** Makes the queue's questions part of the call that they are asked for: with the call they go. */
 export function bindQueue(queue: FrontEnd): FrontEnd {
-  return { kind: "queue", ask: async (question, signal) => await whileAsking("waiting for an answer: agentbox confirm list", signal, async (_call, over) => await queue.ask(question, over)) };
+  return { kind: "queue", ask: async (question, signal) => await whileAsking("waiting for an answer: agentbox confirm list", signal, async (over) => await queue.ask(question, over)) };
 }
 
-async function whileAsking(message: string, signal: AbortSignal, ask: (call: Call, over: AbortSignal) => Promise<unknown>): Promise<unknown> {
+async function whileAsking(message: string, signal: AbortSignal, ask: (over: AbortSignal) => Promise<unknown>): Promise<unknown> {
   const call = findCall();
   // Nobody would hear the answer.
   if (call === undefined || call.signal.aborted) return "deny";
@@ -38,7 +41,7 @@ async function whileAsking(message: string, signal: AbortSignal, ask: (call: Cal
   tick();
   const timer = setInterval(tick, TICK_MS);
   try {
-    const reply = await ask(call, AbortSignal.any([signal, call.signal]));
+    const reply = await ask(AbortSignal.any([signal, call.signal]));
     return call.signal.aborted ? "deny" : reply;
   } finally {
     clearInterval(timer);

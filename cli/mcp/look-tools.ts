@@ -42,7 +42,7 @@ const preview = z.strictObject({ operations: z.array(operation).min(1).max(MAX_P
 export const previewTool: Tool<typeof preview> = {
   name: "preview_operations",
   title: "Preview operations",
-  description: `Tell what the guard would decide about up to ${MAX_PREVIEWED} operations that belong together: allow, confirm (a human is asked) or deny for each and for all, and the risks of all together. Nothing is done and nobody is asked. Use it before a larger change, to tell the user what is coming. A path that the guard refuses to look at makes the whole preview a refusal that names it.`,
+  description: `Tell what the guard would decide about up to ${MAX_PREVIEWED} operations that belong together: allow, confirm (a human is asked) or deny for each and for all, and the risks of all together. Nothing is done and nobody is asked. Use it before a larger change, to tell the user what is coming. What lies outside of the granted folders is deny, too.`,
   input: preview,
   annotations: { readOnlyHint: true, idempotentHint: true },
   run: async ({ operations, taskId: task = DEFAULT_TASK }, { sandbox }) => {
