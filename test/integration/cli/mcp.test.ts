@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import path from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { call, connect, makePlace, type Place, run } from "./mcp-client.ts";
+import { call, connect, listWaiting, makePlace, type Place, run, until } from "./mcp-client.ts";
 
 const YES = "yes, this once";
 
@@ -137,6 +137,34 @@ describe("each tool", () => {
     expect((await call(client, "end_task", { taskId: "t7" })).data).toMatchObject({ taskId: "t7", read: [at("hello.txt")], refused: [{ path: "/etc/passwd", reason: "outside-roots" }], bytesRead: 6 });
     expect(await call(client, "end_task", { taskId: "../x" })).toMatchObject({ isError: true });
     expect(await run(place, ["audit", "verify", "tools"])).toMatch(/holds|proves|whole/);
+  });
+});
+
+describe("a rule that asks", () => {
+  test("is answered for good, and asks no more, where it is the user's own", async () => {
+    mkdirSync(at("ci"));
+    asked = [];
+    answer = "no";
+    expect(await call(client, "write_file", { path: "ci/a", content: "1" })).toMatchObject({ data: { refusal: "declined", ruleId: "ask-ci" } });
+    answer = "yes, always for this rule";
+    for (const name of ["a", "b"]) expect(await call(client, "write_file", { path: `ci/${name}`, content: "1" })).toMatchObject({ isError: false, data: { confirmed: true } });
+    expect(asked).toHaveLength(2);
+    // What the guard asks itself is asked all the same, and "always" is no answer to it.
+    expect(await call(client, "delete_file", { path: "ci/a" })).toMatchObject({ data: { refusal: "declined" } });
+  });
+});
+
+describe("calls without end", () => {
+  test("are refused in words from the 65th on, and answered once some are through", async () => {
+    const slow = await connect(place, ["--session", "many", "--grant", `${place.folder}:rwd`]);
+    const cancel = new AbortController();
+    const waiting = Array.from({ length: 64 }, async () => await call(slow, "delete_file", { path: "hello.txt" }, { signal: cancel.signal }).catch(() => undefined));
+    await until(async () => (await listWaiting(place)).length === 64);
+    expect(await call(slow, "read_file", { path: "hello.txt" })).toMatchObject({ isError: true, data: { what: "64 calls go on already" } });
+    cancel.abort();
+    await Promise.all(waiting);
+    await until(async () => !(await call(slow, "read_file", { path: "hello.txt" })).isError);
+    await slow.close();
   });
 });
 
