@@ -1,10 +1,10 @@
 import { parsed, quote, refused, type Parsed } from "./parsed.ts";
 
-/** What an operation of the file guard is for, as rules name it; `sandbox/request.ts` has the same list, which a test compares. */
+/** What an operation of the file guard is for, in requests and in rules. */
 export const SANDBOX_INTENTS = ["read", "write", "create", "delete", "rename", "move", "list"] as const;
 export type SandboxIntent = (typeof SANDBOX_INTENTS)[number];
 
-/** What makes an operation risky, as rules name it; the list of `sandbox/request.ts`, too. */
+/** What makes an operation risky, in verdicts and in rules. */
 export const SANDBOX_TAGS = ["delete", "move", "rename", "overwrite", "large", "hidden", "executable", "batch"] as const;
 export type SandboxTag = (typeof SANDBOX_TAGS)[number];
 

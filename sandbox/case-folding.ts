@@ -1,11 +1,6 @@
 import { lstatSync } from "node:fs";
+import { foldName } from "../policy/sandbox-name.ts";
 import { type Handles, type HeldDirectory, openReadable } from "./held-path.ts";
-
-/** One text for every spelling that a case-folding file system takes for one name; Unicode's normal forms included. */
-export function foldCase(name: string): string {
-  // Through upper case, where ß, ſ and the Kelvin sign meet ss, s and k as in the kernel's tables; through lower case before, since ẞ becomes ß there only.
-  return name.normalize("NFD").toLowerCase().toUpperCase().toLowerCase().normalize("NFC");
-}
 
 /** Whether a directory takes `README` and `readme` for one name; undefined where the name at hand cannot tell. */
 export function detectFolding(handles: Handles, directory: HeldDirectory, name: string): boolean | undefined {
@@ -40,11 +35,11 @@ export function findRealName(handles: Handles, directory: HeldDirectory, asked: 
   const entries = openReadable(handles.below(directory, "."));
   if (entries === undefined) return asked;
   try {
-    const wanted = foldCase(asked);
+    const wanted = foldName(asked);
     let real = asked;
     for (let name = entries.readSync()?.name; name !== undefined; name = entries.readSync()?.name) {
       if (name === asked) return asked;
-      if (foldCase(name) === wanted) real = name;
+      if (foldName(name) === wanted) real = name;
     }
     return real;
   } finally {

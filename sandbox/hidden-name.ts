@@ -1,4 +1,4 @@
-import { foldCase } from "./case-folding.ts";
+import { foldName } from "../policy/sandbox-name.ts";
 
 /** Directories and files that belong to a system and not to a project, beside everything that begins with a dot; folded. */
 const SYSTEM_NAMES: ReadonlySet<string> = new Set(["lost+found", "$recycle.bin", "system volume information", "desktop.ini", "thumbs.db"]);
@@ -14,7 +14,7 @@ export function isHiddenName(name: string): boolean {
   const plain = isPlain(name);
   const seen = plain ? name : name.replace(IGNORED, "");
   if (seen.startsWith(".")) return true;
-  const folded = plain ? seen.toLowerCase() : foldCase(seen);
+  const folded = plain ? seen.toLowerCase() : foldName(seen);
   return SYSTEM_NAMES.has(folded) || (folded.includes("~") && SHORT_DOT_NAME.test(folded));
 }
 
@@ -27,7 +27,7 @@ const OWN_DIRECTORY = ".agentbox";
 /** What of the guard's own a name is. */
 export function judgeOwnName(name: string): "never" | "read-only" | undefined {
   if (isPlain(name) && !/agentb/i.test(name)) return undefined;
-  const seen = foldCase(name.replace(IGNORED, ""));
+  const seen = foldName(name.replace(IGNORED, ""));
   if (seen.startsWith(OWN_PREFIX)) return "never";
   return seen === OWN_DIRECTORY || /^agentb[^~]{0,3}~\d+$/.test(seen) ? "read-only" : undefined;
 }

@@ -29,7 +29,7 @@ export class Located {
   readonly relative: string;
   /** The last name. */
   readonly name: string;
-  /** True where the file system takes spellings of different case for one name: rules compare by `foldCase` then. */
+  /** True where the file system takes spellings of different case for one name: rules compare by `foldName` then. */
   readonly folds: boolean;
   readonly kind: LocatedKind;
   /** Of what stands there, as it was when it was judged; undefined where nothing does. */

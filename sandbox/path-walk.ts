@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, readlinkSync, type Stats } from "node:fs";
 import { quotePath } from "../policy/parsed.ts";
-import { findRealName, foldCase } from "./case-folding.ts";
+import { foldName } from "../policy/sandbox-name.ts";
+import { findRealName } from "./case-folding.ts";
 import { FileError, GuardError } from "./errors.ts";
 import type { FoldingMemory } from "./folding-memory.ts";
 import { isWithin } from "./forbidden-root.ts";
@@ -114,7 +115,7 @@ function takeDirectory(way: HeldDirectory[], folds: boolean): Found {
 /** True while an opened thing stands where it was found. Spellings in a folding directory are one place. */
 export function standsAt(handles: Handles, fd: number, { path, folds }: { path: string; folds: boolean }): boolean {
   const place = handles.placeOf(fd, path);
-  return place === path || (folds && foldCase(place) === foldCase(path));
+  return place === path || (folds && foldName(place) === foldName(path));
 }
 
 /** Opens a name of a held directory; undefined where there is none. */

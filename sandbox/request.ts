@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { SANDBOX_INTENTS, SANDBOX_TAGS } from "../policy/sandbox-words.ts";
 
 /** What an operation is for; `list` is beside the seed's six, for directories. */
-export const INTENTS = ["read", "write", "create", "delete", "rename", "move", "list"] as const;
+export const INTENTS = SANDBOX_INTENTS;
 export const intentSchema = z.enum(INTENTS);
 export type Intent = z.infer<typeof intentSchema>;
 
@@ -41,7 +42,7 @@ export type RestoreRequest = z.infer<typeof restoreRequestSchema>;
 /** What was decided about a request, by which rule, and what makes it risky. */
 export type Verdict = { decision: "allow" | "deny" | "confirm"; ruleId: string; tags: readonly RiskTag[]; reason: string };
 
-export const RISK_TAGS = ["delete", "move", "rename", "overwrite", "large", "hidden", "executable", "batch"] as const;
+export const RISK_TAGS = SANDBOX_TAGS;
 export type RiskTag = (typeof RISK_TAGS)[number];
 
 /** `size` in bytes; `digest` is SHA-256 of the contents in hexadecimal. */

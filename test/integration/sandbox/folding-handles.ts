@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { foldCase } from "../../../sandbox/case-folding.ts";
+import { foldName } from "../../../policy/sandbox-name.ts";
 import { type Handles, linuxHandles } from "../../../sandbox/held-path.ts";
 
 /**
@@ -27,7 +27,7 @@ export function makeFoldingHandles(): Handles {
     placeOf(fd, expected) {
       const place = linuxHandles.placeOf(fd, expected);
       const asked = askedByFd.get(fd) ?? "";
-      return foldCase(place).endsWith(`/${foldCase(asked)}`) ? `${place.slice(0, place.length - asked.length)}${asked}` : place;
+      return foldName(place).endsWith(`/${foldName(asked)}`) ? `${place.slice(0, place.length - asked.length)}${asked}` : place;
     },
   };
 }
@@ -49,7 +49,7 @@ function findSpelling(directory: string, name: string): string {
   if (name === "." || name === "..") return name;
   try {
     const names = readdirSync(`${directory}/.`);
-    return names.includes(name) ? name : (names.find((other) => foldCase(other) === foldCase(name)) ?? name);
+    return names.includes(name) ? name : (names.find((other) => foldName(other) === foldName(name)) ?? name);
   } catch {
     return name;
   }

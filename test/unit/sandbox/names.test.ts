@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { foldCase } from "../../../sandbox/case-folding.ts";
+import { foldName } from "../../../policy/sandbox-name.ts";
 import { isHiddenName, judgeOwnName } from "../../../sandbox/hidden-name.ts";
 import { parsePathText } from "../../../sandbox/path-text.ts";
 
@@ -43,13 +43,13 @@ describe("folding", () => {
     ["ſ", "S"],
     ["caf\u00e9", "CAFE\u0301"],
   ])("%s and %s are one name", (one, other) => {
-    expect(foldCase(one)).toBe(foldCase(other));
+    expect(foldName(one)).toBe(foldName(other));
   });
 
   test("folding twice changes nothing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (name) => {
-        expect(foldCase(foldCase(name))).toBe(foldCase(name));
+        expect(foldName(foldName(name))).toBe(foldName(name));
       }),
       { numRuns: 2000 },
     );
@@ -60,7 +60,7 @@ describe("folding", () => {
     ["e", "\u00e9"],
     [".git", "git"],
   ])("%s and %s stay two names", (one, other) => {
-    expect(foldCase(one)).not.toBe(foldCase(other));
+    expect(foldName(one)).not.toBe(foldName(other));
   });
 });
 
