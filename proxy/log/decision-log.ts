@@ -4,7 +4,7 @@ import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
-import type { PendingFile } from "./pending-file.ts";
+import type { Kept, PendingFile } from "./pending-file.ts";
 import { type LineFacts, renderLine } from "./line.ts";
 import { type TrafficKey, type TrafficWindow, TrafficWindows } from "./traffic.ts";
 
@@ -12,7 +12,7 @@ import { type TrafficKey, type TrafficWindow, TrafficWindows } from "./traffic.t
  * The repeats of one (protocol, host, port, reason). Until the time `until` they are only counted; who
  * holds a tally counts without asking the log.
  */
-export type Tally = { key: string; until: number; count: number; readonly facts: LineFacts };
+export type Tally = { key: string; until: number; count: number; kept: Kept | undefined; readonly facts: LineFacts };
 
 const WINDOW_MS = 10_000;
 const SWEEP_MS = 200;
@@ -82,7 +82,7 @@ export class DecisionLog {
 
   /** The tally for a decision: the open one of the same key, or a new one, not counted yet. */
   tally(key: string, facts: LineFacts): Tally {
-    return this.windows.get(key) ?? { key, until: 0, count: 0, facts };
+    return this.windows.get(key) ?? { key, until: 0, count: 0, kept: undefined, facts };
   }
 
   /** Adds what a connection carried, now that it is over; returns where it was added, for who adds the same again. */
@@ -178,13 +178,21 @@ export class DecisionLog {
     if (this.started) this.pending?.keepSoon(() => this.listPending(Date.now()));
   }
 
+  /** Texts are kept, since nearly all are as before; who reads them numbers them. */
   private listPending(now: number): string[] {
     const lines: string[] = [];
-    for (const { facts, count } of this.windows.values()) {
-      if (count > 0 && lines.length < MAX_KEPT) lines.push(this.render({ ...renderLine(facts, this.place), count }, this.seq + lines.length, now));
+    for (const tally of this.windows.values()) {
+      const { facts, count } = tally;
+      if (lines.length === MAX_KEPT) return lines;
+      if (count === 0) continue;
+      if (tally.kept?.count !== count) tally.kept = { count, text: this.render({ ...renderLine(facts, this.place), count }, 0, now) };
+      lines.push(tally.kept.text);
     }
-    for (const entry of this.traffic.list()) {
-      if (lines.length < MAX_KEPT) lines.push(this.render(entry, this.seq + lines.length, now));
+    for (const window of this.traffic.list()) {
+      const { entry } = window;
+      if (lines.length === MAX_KEPT) return lines;
+      if (window.kept?.count !== entry.flows) window.kept = { count: entry.flows, text: this.render(entry, 0, now) };
+      lines.push(window.kept.text);
     }
     return lines;
   }

@@ -1,9 +1,12 @@
 import { constants, closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { DECISION_LOG_FILE, PENDING_FILE } from "../../policy/decision-record.ts";
 
-const INTERVAL_MS = 20;
-/** Of the process's time it takes a hundredth at most. */
-const SHARE = 100;
+/** How long it is not written again: a box may end at any moment, and a flood shall not be held up. */
+const PAUSE_MS = 2;
+const PAUSE_PER_LINE_MS = 0.02;
+
+/** The line of something that is counted, as it was at that count. */
+export type Kept = { count: number; text: string };
 
 /**
  * What is counted and not yet a line, as the lines it would become, beside the log: a box ends with its agent, at any moment and
@@ -58,10 +61,9 @@ export class PendingFile {
   }
 
   private keepNow(list: () => readonly string[]): void {
-    const begun = performance.now();
-    this.keep(list());
-    const ended = performance.now();
-    this.after = ended + Math.max(INTERVAL_MS, (ended - begun) * SHARE);
+    const lines = list();
+    this.keep(lines);
+    this.after = performance.now() + Math.max(PAUSE_MS, lines.length * PAUSE_PER_LINE_MS);
   }
 
   private write(lines: readonly string[]): void {

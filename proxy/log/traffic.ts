@@ -1,10 +1,11 @@
 import type { TrafficEntry } from "../../policy/decision-record.ts";
+import type { Kept } from "./pending-file.ts";
 
 /** Whose bytes they are. */
 export type TrafficKey = Pick<TrafficEntry, "protocol" | "method" | "host" | "port" | "cut" | "bodies">;
 
 /** What is summed at the moment; once it is over it counts no more. */
-export type TrafficWindow = { readonly until: number; isOver: boolean; readonly entry: TrafficEntry };
+export type TrafficWindow = { readonly until: number; isOver: boolean; kept: Kept | undefined; readonly entry: TrafficEntry };
 
 type Carried = Pick<TrafficEntry, "bytesUp" | "bytesDown" | "durationMs">;
 
@@ -20,7 +21,7 @@ export class TrafficWindows {
   add(key: TrafficKey, carried: Carried, now: number): TrafficWindow {
     const bodies = key.bodies === undefined ? "" : `${key.bodies.up} ${key.bodies.down}`;
     const id = `${key.protocol} ${key.method ?? ""} ${key.host} ${key.port} ${key.cut} ${bodies}`;
-    const window = this.windows.get(id) ?? { until: now + WINDOW_MS, isOver: false, entry: { kind: "traffic", ...key, bytesUp: 0, bytesDown: 0, durationMs: 0, flows: 0 } };
+    const window = this.windows.get(id) ?? { until: now + WINDOW_MS, isOver: false, kept: undefined, entry: { kind: "traffic", ...key, bytesUp: 0, bytesDown: 0, durationMs: 0, flows: 0 } };
     this.windows.set(id, window);
     addTo(window, carried);
     return window;
@@ -39,8 +40,8 @@ export class TrafficWindows {
   }
 
   /** What is summed at the moment, the oldest first. */
-  *list(): Generator<TrafficEntry> {
-    for (const { entry } of this.windows.values()) yield entry;
+  list(): Iterable<TrafficWindow> {
+    return this.windows.values();
   }
 
   takeAll(): TrafficEntry[] {

@@ -18,7 +18,7 @@ function address(text: string): Address {
 
 function hold(texts: readonly string[], freshUntil: number, denied = false): HeldAnswer {
   const records = texts.map((text) => addressRecord(NAME, address(text), 60));
-  const tally = { key: "", until: 0, count: 0, facts: { action: denied ? "deny" : "allow", host: NAME, reason: denied ? "not_allowed_local" : "allowed", rule: undefined, detail: denied ? "it leads inside" : undefined, type: "A", addresses: "" } } as const;
+  const tally = { key: "", until: 0, count: 0, kept: undefined, facts: { action: denied ? "deny" : "allow", host: NAME, reason: denied ? "not_allowed_local" : "allowed", rule: undefined, detail: denied ? "it leads inside" : undefined, type: "A", addresses: "" } } as const;
   return { ...encodeChain({ rcode: 0, aliases: [], records }, NAME), born: Date.now(), freshUntil, epoch: 1, tally, partial: false };
 }
 
