@@ -1,3 +1,4 @@
+import { quotePath } from "../policy/parsed.ts";
 import type { AuditedOperation } from "./audit-logger.ts";
 import type { FileStream } from "./file-stream.ts";
 import { endWith } from "./guarded-operation.ts";
@@ -7,31 +8,38 @@ import { GuardError } from "./errors.ts";
 export class AuditedStream implements AsyncIterable<Uint8Array> {
   readonly #stream: FileStream;
   readonly #operation: AuditedOperation;
+  #isTaken = false;
 
   constructor(stream: FileStream, operation: AuditedOperation) {
     this.#stream = stream;
     this.#operation = operation;
   }
 
-  /** Releases a stream that nobody will read. */
+  /** Releases a stream that nobody will read; one that is being read ends with its reader. */
   close(): void {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
     this.#stream.close();
     this.#operation.end({ outcome: "done", size: 0 });
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    // A second reader fails here, and says nothing about what the first one got.
+    if (this.#isTaken) throw new Error("a stream is read once, and this one was read or closed before");
+    this.#isTaken = true;
     let size = 0;
     try {
       for await (const piece of this.#stream) {
         size += piece.length;
         yield piece;
       }
+      this.#operation.end({ outcome: "done", size, digest: this.#stream.digest });
     } catch (error) {
       endWith(this.#operation, error);
       throw error;
     } finally {
-      // The first outcome counts: after an error this says nothing.
-      this.#operation.end({ outcome: "done", size, digest: this.#stream.digest });
+      // A reader that stopped early; after any other end this says nothing, since the first outcome counts.
+      this.#operation.end({ outcome: "done", size });
     }
   }
 }
@@ -41,7 +49,7 @@ export async function* limitStream(content: AsyncIterable<Uint8Array>, size: num
   let left = size;
   for await (const piece of content) {
     left -= piece.length;
-    if (left < 0) throw new GuardError("rule", "size-hint", { what: `${path} would be larger than the ${size} bytes that were announced`, fix: "announce its size, or leave sizeHint out and have it asked about" });
+    if (left < 0) throw new GuardError("rule", "size-hint", { what: `${quotePath(path)} would be larger than the ${size} bytes that were announced`, fix: "announce its size, or leave sizeHint out and have it asked about" });
     yield piece;
   }
 }

@@ -1,13 +1,14 @@
 import type { z } from "zod";
 import { UsageError } from "../policy/errors.ts";
+import { quotePath } from "../policy/parsed.ts";
+import { findStrictest, guardPreview, type Preview } from "./batch-preview.ts";
 import type { AuditedRequest, AuditLogger } from "./audit-logger.ts";
 import { AuditedStream, limitStream } from "./audited-stream.ts";
 import type { ConfirmationBroker } from "./confirmation-broker.ts";
 import { FileError } from "./errors.ts";
 import type { FileSystemDriver } from "./file-system-driver.ts";
-import type { Grant } from "./grant.ts";
 import type { GrantManager } from "./grant-manager.ts";
-import { type Judged, runGuarded } from "./guarded-operation.ts";
+import { endWith, type Judged, runGuarded } from "./guarded-operation.ts";
 import { describeAction, sizeOf } from "./judged-action.ts";
 import type { Located } from "./located.ts";
 import type { PathResolver } from "./path-resolver.ts";
@@ -41,6 +42,7 @@ type JudgedMove = Judged & { source: Located; destination: Located };
  */
 export class SandboxAdapter {
   readonly #parts: SandboxParts;
+  readonly #running = new Set<Promise<unknown>>();
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
@@ -60,9 +62,9 @@ export class SandboxAdapter {
   /** Writes a file whole, or leaves the old one; with the intent `create` there must be none. */
   async writeFile({ content, ...written }: WriteRequest): Promise<FileResponse> {
     const request = parseFor(fileRequestSchema, written, ["write", "create"]);
+    if (!isContent(content)) throw new UsageError({ what: "the request has no content", expected: "a string, bytes, or an async iterable of bytes" });
     const size = sizeOf(content, request.sizeHint);
     return await this.#onPlace(request, size, async ({ verdict, located }, { confirmed }) => {
-      if (request.intent === "create" && located.kind !== "missing") throw new FileError("EEXIST", { what: `${located.path} exists already`, fix: "use the intent write to replace it" });
       const done = await this.#parts.driver.write(located, limit(content, size, located.path));
       return { response: { path: located.path, intent: request.intent, verdict, confirmed, size: done.size, digest: done.digest }, outcome: { size: done.size, digest: done.digest } };
     });
@@ -119,33 +121,50 @@ export class SandboxAdapter {
   /** Brings back what a deletion put into the trash, to where it stood. */
   async restoreFile(written: RestoreRequest): Promise<FileResponse> {
     const { trashId, ...asked } = parseRequest(restoreRequestSchema, written);
-    const grant = this.#findTrash(asked.sessionId, trashId);
-    const request = { ...asked, intent: "create" as const, path: this.#parts.driver.originOf(grant, trashId) };
-    return await this.#onPlace(request, 0, async ({ verdict, located }, { confirmed }) => {
+    const { origin, size } = this.#findTrashed(asked, trashId);
+    const request = { ...asked, intent: "create" as const, path: origin };
+    return await this.#onPlace(request, size, async ({ verdict, located }, { confirmed }) => {
       await this.#parts.driver.restore(trashId, located);
-      return { response: { path: located.path, intent: request.intent, verdict, confirmed, trashId }, outcome: {} };
+      return { response: { path: located.path, intent: request.intent, verdict, confirmed, size, trashId }, outcome: { size } };
     });
   }
 
-  /** Tells what would be decided about operations that belong together, with the risks of all; nothing is done or asked. */
+  /**
+   * Tells what would be decided about operations that belong together, with the risks of all; nothing is done, asked or
+   * written down. What is refused before any rule is `deny` with the id of what refuses it.
+   */
   previewBatch(written: readonly (FileRequest | MoveRequest)[]): BatchVerdict {
+    const previews = written.map((one) => this.#preview(one));
+    const { tags, verdicts } = this.#parts.policy.decideBatch(previews.map(({ action }) => action));
+    const judged = verdicts.map((verdict, index) => ({ ...verdict, ...previews[index]?.refused }));
+    return { decision: findStrictest(judged), tags, verdicts: judged };
+  }
+
+  #preview(written: FileRequest | MoveRequest): Preview {
     const opened: Located[] = [];
     try {
-      const actions = written.map((one) => {
-        if ("destinationPath" in one) {
-          const { source, destination } = this.#parts.resolver.locateMove(parseFor(moveRequestSchema, one, ["move", "rename"]));
+      if ("destinationPath" in written) {
+        const request = parseFor(moveRequestSchema, written, ["move", "rename"]);
+        return guardPreview(request.intent, () => {
+          const { source, destination } = this.#parts.resolver.locateMove(request);
           opened.push(source, destination);
-          return describeAction(one.intent, source, { destination });
-        }
-        const request = parseRequest(fileRequestSchema, one);
+          return describeAction(request.intent, source, { destination });
+        });
+      }
+      const request = parseFor(fileRequestSchema, written, ["read", "write", "create", "delete", "list"]);
+      return guardPreview(request.intent, () => {
         const located = this.#parts.resolver.locate(request);
         opened.push(located);
         return describeAction(request.intent, located, { size: request.sizeHint });
       });
-      return this.#parts.policy.decideBatch(actions);
     } finally {
       for (const located of opened) located.close();
     }
+  }
+
+  /** Waits until what is being done now has ended, one way or the other. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
   }
 
   #onPlace<T>(request: FileRequest, size: number | undefined, operate: Parameters<typeof runGuarded<JudgedPlace, T>>[1]["operate"]): Promise<T> {
@@ -163,18 +182,35 @@ export class SandboxAdapter {
 
   async #run<J extends Judged, T = FileResponse>(request: AuditedRequest, { sessionId, judge, operate }: { sessionId: string; judge: (opened: Located[]) => J; operate: Parameters<typeof runGuarded<J, T>>[1]["operate"] }): Promise<T> {
     const opened: Located[] = [];
+    const running = runGuarded({ audit: this.#parts.auditOf(sessionId), broker: this.#parts.broker }, { sessionId, request, judge: () => judge(opened), operate });
+    this.#running.add(running);
     try {
-      return await runGuarded({ audit: this.#parts.auditOf(sessionId), broker: this.#parts.broker }, { sessionId, request, judge: () => judge(opened), operate });
+      return await running;
     } finally {
+      this.#running.delete(running);
       for (const located of opened) located.close();
     }
   }
 
-  #findTrash(sessionId: string, trashId: string): Grant {
-    const grant = this.#parts.grants.list(sessionId).find((one) => one.trash && this.#parts.driver.trashed(one).some((trashed) => trashed.trashId === trashId));
-    if (grant === undefined) throw new FileError("ENOENT", { what: `nothing in the trash has the id ${trashId}`, fix: "list what is there" });
-    return grant;
+  /** Where a deleted thing stood. An id that nothing has is in the log as well: somebody tried it. */
+  #findTrashed({ sessionId, taskId }: { sessionId: string; taskId: string }, trashId: string): { origin: string; size: number } {
+    const audit = this.#parts.auditOf(sessionId);
+    try {
+      for (const grant of this.#parts.grants.list(sessionId).filter(({ trash }) => trash)) {
+        const trashed = this.#parts.driver.trashed(grant).find((one) => one.trashId === trashId);
+        if (trashed !== undefined) return { origin: `${grant.root}/${trashed.path}`, size: trashed.size };
+      }
+      throw new FileError("ENOENT", { what: `nothing in the trash has the id ${quotePath(trashId)}`, fix: "use the trashId that the deletion returned" });
+    } catch (error) {
+      endWith(audit.begin({ taskId, path: trashId, intent: "create" }), error);
+      throw error;
+    }
   }
+}
+
+/** Programs without types call this as well. */
+function isContent(content: unknown): content is FileContent {
+  return typeof content === "string" || content instanceof Uint8Array || (typeof content === "object" && content !== null && Symbol.asyncIterator in content);
 }
 
 function parseRequest<T>(schema: z.ZodType<T>, written: unknown): T {
