@@ -27,6 +27,7 @@ const bundles: readonly Bundle[] = [
   { entry: "entrypoint/keeper/main.ts", output: "keeper-main.mjs" },
   { entry: "entrypoint/control-main.ts", output: "control.mjs" },
   { entry: "proxy/main.ts", output: "proxy.mjs", apart: { "authority.ts": "./authority.mjs" } },
+  { entry: "sandbox/index.ts", output: "sandbox.mjs" },
   { entry: "scripts/install-agents.ts", output: "install-agents.mjs" },
 ];
 
