@@ -2,7 +2,7 @@ import { type AuditEntry, NO_PREVIOUS, parseEntry } from "./audit-entry.ts";
 import type { AuditLine } from "./audit-reader.ts";
 
 /** What is wrong at a line; from there on nothing is proven. `line` is from 1. */
-export type ChainBreak = {
+type ChainBreak = {
   line: number;
   kind: "changed" | "removed" | "inserted" | "reordered" | "cut-off" | "torn";
   detail: string;

@@ -10,7 +10,7 @@ import { summarizeTasks, type TaskSummary, TaskTally } from "./task-summary.ts";
 export type AuditedRequest = Pick<FileRequest, "taskId" | "path" | "intent" | "sizeHint"> & { destinationPath?: string | undefined; resolvedPath?: string | undefined };
 
 /** How an operation ended. `size` is in bytes, `digest` SHA-256 of the contents in hexadecimal. */
-export type AuditedOutcome =
+type AuditedOutcome =
   | { outcome: "done"; size?: number | undefined; digest?: string | undefined }
   | { outcome: "refused"; refusal: GuardError["refusal"]; ruleId?: string | undefined }
   | { outcome: "failed"; code: string }

@@ -11,7 +11,7 @@ import type { Verdict } from "./request.ts";
 export type Judged = { verdict: Verdict; root: string; path: string; destinationPath?: string | undefined; size?: number | undefined };
 
 /** What an operation did, for the log. An operation that is still going on (a stream) tells it itself, later. */
-export type Done<T> = { response: T; outcome: { size?: number | undefined; digest?: string | undefined } | "later" };
+type Done<T> = { response: T; outcome: { size?: number | undefined; digest?: string | undefined } | "later" };
 
 export type Guarded<J extends Judged, T> = {
   sessionId: string;
@@ -71,7 +71,7 @@ async function ask({ broker, operation, sessionId, request, judged }: { broker: 
 }
 
 /** One line that says what a human is asked about. */
-export function renderPrompt({ intent, path, destination, size, verdict }: Pick<Prompt, "intent" | "path" | "destination" | "size" | "verdict">): string {
+function renderPrompt({ intent, path, destination, size, verdict }: Pick<Prompt, "intent" | "path" | "destination" | "size" | "verdict">): string {
   const where = destination === undefined ? quotePath(path) : `${quotePath(path)} to ${quotePath(destination)}`;
   return `${intent} ${where}${size === undefined ? "" : ` (${size} bytes)`}: ${verdict.reason} [${verdict.ruleId}]`;
 }
