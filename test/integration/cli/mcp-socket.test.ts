@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect as openSocket, createServer } from "node:net";
 import path from "node:path";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -78,6 +78,25 @@ describe("a socket", () => {
     await until(async () => (await listWaiting(place)).length === 0);
     expect(await call(stays, "read_file", { path: "a.txt" })).toMatchObject({ data: { content: "old" } });
     await stays.close();
+  });
+
+  test("sends away who asks for much and reads nothing, and serves others on", async () => {
+    await serve();
+    writeFileSync(path.join(place.folder, "big"), "x".repeat(4 * 1024 * 1024));
+    const greedy = openSocket(socket).pause();
+    const gone = new Promise((resolve) => void greedy.once("close", resolve));
+    const asks = Array.from({ length: 12 }, (_none, id) => ({ id, method: "tools/call", params: { name: "read_file", arguments: { path: "big", length: 4 * 1024 * 1024 } } }));
+    const messages = [{ id: "hello", method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "greedy", version: "1" } } }, { method: "notifications/initialized" }, ...asks];
+    greedy.on("error", () => undefined).write(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""));
+    // A socket that is not read tells nothing of its end, but writing to it does.
+    await until(() => {
+      greedy.write("\n");
+      return greedy.destroyed;
+    });
+    await gone;
+    const client = await attach(bridge());
+    expect(await call(client, "read_file", { path: "a.txt" })).toMatchObject({ data: { content: "old" } });
+    await client.close();
   });
 
   test("of a killed server is replaced", async () => {
