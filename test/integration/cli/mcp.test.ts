@@ -115,7 +115,7 @@ describe("each tool", () => {
     asked = [];
     const file = seed("kept.txt");
     const operations = [{ intent: "delete", path: "kept.txt" }, { intent: "read", path: path.join(place.outside, "canary") }];
-    expect((await call(client, "preview_operations", { operations })).text).toMatch(/deny|[Rr]efused/);
+    expect((await call(client, "preview_operations", { operations })).data).toMatchObject({ decision: "deny", verdicts: [{ decision: "confirm", ruleId: "invariant:delete" }, { decision: "deny" }] });
     expect(existsSync(file)).toBe(true);
     expect(asked).toEqual([]);
     expect(await call(client, "preview_operations", { operations: [] })).toMatchObject({ isError: true });
