@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SandboxAdapter } from "../../../sandbox/sandbox-adapter.ts";
 import { outcomeOf } from "./guarded-tree.ts";
@@ -124,4 +125,24 @@ describe("while a human thinks", () => {
     expect(guard.verify()).toMatchObject({ closed: true });
     expect(await outcomeOf(remove)).toBe("no-session");
   });
+});
+
+test("what is being done when the session ends is awaited, and the log tells how it ended before its last line", async () => {
+  const begun = Promise.withResolvers<void>();
+  const rest = Promise.withResolvers<void>();
+  const content = (async function* () {
+    yield Buffer.from("half");
+    begun.resolve();
+    await rest.promise;
+  })();
+  const writing = outcomeOf(() => files.writeFile({ ...about, path: guard.at("new.txt"), intent: "create", content, sizeHint: 4 }));
+  await begun.promise;
+  const closing = guard.sandbox.close();
+  await setTimeout(50);
+  rest.resolve();
+  await closing;
+  expect(await writing).toBe("not-granted");
+  expect(existsSync(guard.at("new.txt"))).toBe(false);
+  expect(guard.story()).toEqual(["request create allow default", "outcome refused not-granted"]);
+  expect(guard.verify()).toMatchObject({ closed: true });
 });
