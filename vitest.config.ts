@@ -8,8 +8,8 @@ export default defineConfig({
     globalSetup: "test/build-first.ts",
     include: ["test/unit/**/*.test.{ts,tsx}", "test/integration/**/*.test.{ts,tsx}"],
     // Labs, namespaces and boxes take their time on a small machine; a test that hangs still ends.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // The machine for CI has two cores, but integration tests mostly wait for processes.
     maxWorkers: 5,
   },

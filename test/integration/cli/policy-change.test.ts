@@ -128,7 +128,7 @@ describe("policy allow and deny while a box runs", () => {
     expect(outcome.stderr).toMatch(why);
   });
 
-  test("a box that is busy is waited for longer when a host is to be denied", { timeout: 60_000 }, async () => {
+  test("a box that is busy is waited for longer when a host is to be denied", { timeout: 120_000 }, async () => {
     await openSession("20261121-040000-aaaaaa");
     answerExec(`sleep 17; echo '${taken}'`);
     expect(await engine.run(["policy", "deny", "one.example.com"])).toMatchObject({ code: 0, stdout: expect.stringContaining("one.example.com denied") });

@@ -83,7 +83,7 @@ describe("the names of a box", () => {
 
   it("leave no trace at any resolver when they are not allowed, however they are asked for", async () => {
     const sibling = await lab.addBox();
-    await sibling.exec([PYTHON, "-c", TUNNELS], { uid: 1000, gid: 1000, env: { PORTS: "1" }, timeoutMs: 50_000 });
+    await sibling.exec([PYTHON, "-c", TUNNELS], { uid: 1000, gid: 1000, env: { PORTS: "1" }, timeoutMs: 150_000 });
     const seen = async (): Promise<string[]> => (await lab.control.questions()).map(({ name }) => name.toLowerCase()).filter((name) => name.includes(SECRET));
     expect((await seen()).length).toBeGreaterThan(10);
     await lab.control.reset();

@@ -220,7 +220,7 @@ function runEntrypoint(box: LabBox, dir: string, options: BoxOptions & { firewal
   const child = spawn(file, rest, {
     env: { PATH: process.env["PATH"], AGENTBOX_FIREWALL: options.firewall, AGENTBOX_LOG: "json" },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
+    timeout: 150_000,
   });
   const run: BoxRun = { code: null, signal: null, stdout: "", stderr: "", events: [], logs: {} };
   let pending = "";

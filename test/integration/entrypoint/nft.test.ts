@@ -88,7 +88,7 @@ it("takes elements out of a full set, those that are gone already too, renews th
   await runBox(lab, { allowed: ALLOWED, critical: ["github.com"], replace: NO_IPSET });
   const most = Array.from({ length: 64_000 }, (_, index) => `95.0.${index >> 8}.${index & 255} . tcp . 443 timeout 1h`);
   await lab.exec(["nft", "-f", "-"], { input: `add element inet agentbox agentbox-learned-4 { ${most.join(", ")} }\n` });
-  const { stdout, stderr } = await lab.exec([process.execPath, "--input-type=module", "-e", FULL_SET, KERNEL_SETS], { timeoutMs: 50_000 });
+  const { stdout, stderr } = await lab.exec([process.execPath, "--input-type=module", "-e", FULL_SET, KERNEL_SETS], { timeoutMs: 150_000 });
   expect(stderr).toBe("");
   expect(JSON.parse(stdout)).toEqual({ full: "the set is full: add element inet agentbox agentbox-learned-4", absent: [], renewed: [], both: [], room: { errors: [], taken: 1 } });
   const elements = (await lab.exec(["nft", "list", "set", "inet", "agentbox", "agentbox-learned-4"])).stdout;

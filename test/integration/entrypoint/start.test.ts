@@ -190,7 +190,7 @@ describe("a start", () => {
   it("fails no request of a client that loops while the list is applied again and again", async () => {
     await runBox(lab, CRITICAL);
     const stop = join(mkdtempSync(join(tmpdir(), "agentbox-loop-")), "stop");
-    const client = lab.exec([process.execPath, "-e", LOOP, stop], { timeoutMs: 50_000 });
+    const client = lab.exec([process.execPath, "-e", LOOP, stop], { timeoutMs: 150_000 });
     try {
       for (let run = 0; run < 6; run += 1) expect((await runBox(lab, CRITICAL)).code).toBe(0);
     } finally {

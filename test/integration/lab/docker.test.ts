@@ -8,7 +8,7 @@ const image = process.env["AGENTBOX_TEST_IMAGE"] ?? "";
 
 const runEngine = (...args: string[]) => runCommand([engine, ...args], { env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/" } });
 
-describe.skipIf(image === "")(`lab for ${engine} boxes (needs AGENTBOX_TEST_IMAGE)`, { timeout: 60_000 }, () => {
+describe.skipIf(image === "")(`lab for ${engine} boxes (needs AGENTBOX_TEST_IMAGE)`, { timeout: 120_000 }, () => {
   let lab: DockerLab;
 
   beforeAll(async () => {

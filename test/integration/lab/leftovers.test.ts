@@ -6,7 +6,7 @@ import { sweepNamespaces } from "../../lab/namespace-sweep.ts";
 
 const NAMESPACE = join(import.meta.dirname, "..", "..", "lab", "namespace.ts");
 
-it.skipIf(process.getuid?.() !== 0)("removes what a killed starter left behind, and nothing of a live one (needs root)", { timeout: 30_000 }, async () => {
+it.skipIf(process.getuid?.() !== 0)("removes what a killed starter left behind, and nothing of a live one (needs root)", { timeout: 120_000 }, async () => {
   const script = `import { startNamespaceLab } from ${JSON.stringify(NAMESPACE)}; const lab = await startNamespaceLab(); console.log(lab.boxNamespace); setInterval(() => {}, 1000);`;
   const starter = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   const box = await new Promise<string>((resolve) => {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startNamespaceLab, type NamespaceLab } from "../../lab/namespace.ts";
 import { syntheticName } from "../../lab/zone.ts";
 
-describe.skipIf(process.getuid?.() !== 0)("lab in namespaces (needs root)", { timeout: 30_000 }, () => {
+describe.skipIf(process.getuid?.() !== 0)("lab in namespaces (needs root)", { timeout: 120_000 }, () => {
   let lab: NamespaceLab;
   let folder: string;
 

@@ -34,7 +34,7 @@ function tree(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((path) => !/(^|\/)(objects|refs|logs)(\/|$)/.test(path)).toSorted();
 }
 
-describe.skipIf(!hasDocker())("in a Docker box", { timeout: 90_000 }, () => {
+describe.skipIf(!hasDocker())("in a Docker box", { timeout: 180_000 }, () => {
   beforeAll(importImage, 60_000);
   beforeEach(() => {
     const place = makeDirectory();

@@ -100,8 +100,9 @@ const rows: readonly Row[] = [
 ];
 
 describe("with the environment that children get", () => {
-  for (const { program, argv, says, asks = "", prepare, env } of rows) {
-    test.runIf(has(program))(`${program} goes through opened TLS`, async () => {
+  // No row where there is no such program: what every machine of the tests has, scripts/provision.ts tells.
+  for (const { program, argv, says, asks = "", prepare, env } of rows.filter((row) => has(row.program))) {
+    test(`${program} goes through opened TLS`, async () => {
       prepare?.();
       seen.length = 0;
       const { stdout } = await run(program, [...argv()], { env: { ...environment(true), ...env?.() } });
@@ -110,7 +111,7 @@ describe("with the environment that children get", () => {
     });
   }
 
-  test.runIf(has("python3") && spawnSync("python3", ["-c", "import requests"]).status === 0)("requests goes through opened TLS", async () => {
+  test("requests goes through opened TLS", async () => {
     const { stdout } = await run("python3", ["-c", `import requests; print(requests.get("${base}/").text)`], { env: environment(true) });
     expect(stdout).toBe("hello\n");
   });
