@@ -120,7 +120,9 @@ describe("a start with the name wall", () => {
     await holdBox(lab, { ...NAME, ...backend }, async (box) => {
       // Only whoever may change the network can leave a connection behind that nobody ends.
       const proxy = ["setpriv", `--reuid=${PROXY_IDS.uid}`, `--regid=${PROXY_IDS.gid}`, "--clear-groups", "--inh-caps=+net_admin", "--ambient-caps=+net_admin"];
-      expect(await lab.exec([...proxy, PYTHON, "-c", LEAVE, address, String(port)])).toMatchObject({ stdout: "left\n" });
+      expect((await lab.exec([...proxy, PYTHON, "-c", AWAIT_OPEN, address])).stdout).toBe("open\n");
+      const leftBy = await lab.exec([...proxy, PYTHON, "-c", LEAVE, address, String(port)]);
+      expect(leftBy).toEqual({ exitCode: 0, stdout: "left\n", stderr: "" });
       expect(await count()).toBe(1);
       expect((await box.exec([PYTHON, "-c", CONTINUE, address, String(port)])).stdout).toBe("ECONNREFUSED\n");
       expect(await count()).toBe(1);
@@ -201,6 +203,14 @@ while True:
         s.close(); count += 1
     if stop == "once" or os.path.exists(stop): break
 print(count)
+`;
+
+/** Waits until an address lets its connections in; the tests before have left the lab's server much to close. */
+const AWAIT_OPEN = `
+import socket, sys, time
+for _ in range(100):
+  try: socket.create_connection((sys.argv[1], 443), 2).close(); print("open"); break
+  except OSError as error: print(error, file=sys.stderr); time.sleep(.2)
 `;
 
 /** Makes a connection from a port and forgets it without a word to the other side. */
