@@ -1,10 +1,10 @@
-import { z } from "zod";
 import type { AllowPlace } from "../../policy/allow-command.ts";
 import type { DecisionEntry } from "../../policy/decision-record.ts";
 import { escapeUnseen } from "../../policy/parsed.ts";
 import { LineBudget } from "./line-budget.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Kept, PendingFile } from "./pending-file.ts";
+import { nextSeq, readNumbered } from "./line-number.ts";
 import { type LineFacts, renderLine } from "./line.ts";
 import { type TrafficKey, type TrafficWindow, TrafficWindows } from "./traffic.ts";
 
@@ -33,9 +33,6 @@ export type LogOptions = {
   /** Keeps what is counted and not yet written, for a process that is killed. */
   pending?: PendingFile | undefined;
 };
-
-/** What the log reads back of its own last line. */
-const numbered = z.looseObject({ seq: z.int().min(0), session: z.string() });
 
 /**
  * Writes the decision log of a session, one line a decision, numbered without gaps over restarts. While it
@@ -200,7 +197,7 @@ export class DecisionLog {
   /** Writes what a process that was killed had counted. */
   private recover(): void {
     for (const line of this.pending?.take() ?? []) {
-      const kept = numbered.safeParse(parseJson(line)).data;
+      const kept = readNumbered(line);
       if (kept?.session !== this.session) continue;
       this.file.append(escapeUnseen(JSON.stringify({ ...kept, seq: this.seq })));
       this.seq += 1;
@@ -237,20 +234,5 @@ export class DecisionLog {
     const news = this.failing === undefined;
     this.failing = `the decision log cannot be written: ${said}`;
     if (news) this.onHealth();
-  }
-}
-
-/** The number after the last line of this session; a line that nobody can read counts for nothing. */
-function nextSeq(line: string | undefined, session: string): number {
-  const last = numbered.safeParse(parseJson(line));
-  return last.success && last.data.session === session ? last.data.seq + 1 : 0;
-}
-
-function parseJson(line: string | undefined): unknown {
-  try {
-    return line === undefined ? undefined : JSON.parse(line);
-  } catch {
-    // The host's side may write anything into its own directory.
-    return undefined;
   }
 }
