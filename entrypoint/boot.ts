@@ -92,8 +92,9 @@ async function openPolicy({ spec, allowlistDir, log, kernel, files, facts, resol
       engineResolver: findEngineResolver(),
       backend: kernel.backend,
     };
-    (await resolver).tell(start);
-    await askFor("await-ready");
+    const keeper = await resolver;
+    keeper.tell(start);
+    await askFor("await-ready", keeper.ended);
     return [undefined, `the box's own, asking ${facts.upstreams.join(", ") || "nobody"}`];
   });
   return step(log, "resolving", async () => {
@@ -109,8 +110,8 @@ async function openPolicy({ spec, allowlistDir, log, kernel, files, facts, resol
   });
 }
 
-async function askFor(op: "await-ready" | "settle"): Promise<void> {
-  const reply = await askNewKeeper({ op }).catch((error: unknown) => {
+async function askFor(op: "await-ready" | "settle", ended?: AbortSignal): Promise<void> {
+  const reply = await askNewKeeper({ op }, ended).catch((error: unknown) => {
     const what = error instanceof Error ? error.message : String(error);
     throw new FirewallError({ what: `the keeper did not come up: ${what}`, fix: "see keeper.log of the session; run agentbox doctor" }, { cause: error });
   });

@@ -22,14 +22,14 @@ async function askKeeper(request: ControlRequest, { dial = () => connect(CONTROL
 const RETRY_MS = 10;
 const START_LIMIT_MS = 8000;
 
-/** As `askKeeper`, but from the entrypoint, while the keeper may still be on its way up. */
-export async function askNewKeeper(request: ControlRequest): Promise<ControlReply> {
+/** As `askKeeper`, but from the entrypoint, while the keeper may still be on its way up; one that has `ended` is not waited for. */
+export async function askNewKeeper(request: ControlRequest, ended?: AbortSignal): Promise<ControlReply> {
   const limit = performance.now() + START_LIMIT_MS;
   for (;;) {
     try {
       return await askKeeper(request, { dial: dialAsKeeper });
     } catch (error) {
-      if (!(error instanceof NoKeeperError) || performance.now() > limit) throw error;
+      if (!(error instanceof NoKeeperError) || ended?.aborted === true || performance.now() > limit) throw error;
       await sleep(RETRY_MS);
     }
   }

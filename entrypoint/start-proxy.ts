@@ -29,8 +29,8 @@ const RESTART_LOOP = [
   `/usr/bin/perl -e "${START}" "$limit" "$@"; [ $? = ${KILLED_BY_ALARM} ] && [ $limit -lt 4 ] && limit=$((limit + limit)) || limit=1; sleep 0.1; done # agentbox-resolver`,
 ].join("; ");
 
-/** A process of the box's own that was started. `tell` hands the keeper what it waits for. */
-export type Started = { tell: (message: unknown) => void };
+/** The keeper that was started. `tell` hands it what it waits for; `ended` is aborted when it has gone, which it should not. */
+export type Started = { tell: (message: unknown) => void; ended: AbortSignal };
 
 /** The web that the proxy reads. `siteProxy` are the addresses of the proxy that all of it leaves through, if any. */
 export type Web = Pick<NameWall, "httpPort" | "socksPort"> & { siteProxy: readonly string[] };
@@ -52,7 +52,9 @@ export async function startResolver(web: Web | undefined): Promise<Started> {
     // The proxy's copies stay; from these nothing was read.
     for (const { close } of sockets) close();
   }
-  return { tell: (message) => void keeper.end(JSON.stringify(message)) };
+  const ended = new AbortController();
+  keeper.once("close", () => ended.abort());
+  return { tell: (message) => void keeper.end(JSON.stringify(message)), ended: ended.signal };
 }
 
 function startKeeper(): Socket {
@@ -67,6 +69,8 @@ function startKeeper(): Socket {
   if (!(pipe instanceof Socket)) throw new Error("spawn made no pipe");
   // A start that fails ends, whoever still waits at the other end.
   pipe.unref();
+  // Nothing is ever said on it, but its end is seen only by who reads.
+  pipe.resume();
   // A keeper that ended early is missed by the step that asks for it, which names the reason.
   pipe.on("error", () => undefined);
   return pipe;

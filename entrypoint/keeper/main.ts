@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { DECISION_LOG_DIR } from "../../policy/box-spec.ts";
 import { KnownError } from "../../policy/errors.ts";
 import { Keeper } from "./keeper.ts";
@@ -19,8 +19,8 @@ export async function main(door: Door): Promise<void> {
   for (const signal of ["SIGINT", "SIGHUP", "SIGQUIT"] as const) process.on(signal, () => undefined);
   process.on("uncaughtException", (error) => fail(error));
   try {
+    // Stays open: its end tells the entrypoint at once that this process has ended.
     const given = readFileSync(START_FD, "utf8");
-    closeSync(START_FD);
     // The entrypoint ended before it had anything to say.
     if (given === "") return process.exit(0);
     await Keeper.open(keeperStartSchema.parse(parseJson(given)), door);
