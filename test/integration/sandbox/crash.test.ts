@@ -15,7 +15,9 @@ import { everything } from "./guarded-tree.ts";
 const PLACES = 4;
 const SESSIONS = 5;
 const KILLS = 10;
-const MOST_MS = 50;
+/** Operations that a writer gets before it is killed, however slow the machine is, and how long it then goes on. */
+const MOST_OPERATIONS = 12;
+const MOST_MS = 10;
 
 let top: string;
 let writer: string;
@@ -37,11 +39,13 @@ function* makeChances(seed: number): Generator<number, never, undefined> {
   }
 }
 
-async function runAndKill({ home, root }: Place, session: string, ms: number): Promise<void> {
+async function runAndKill({ home, root }: Place, session: string, chances: Generator<number, never, undefined>): Promise<void> {
   const child = spawn(process.execPath, [writer, home, root, session], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
-  await Promise.race([once(child.stdout, "data"), ended]);
-  await setTimeout(ms);
+  let left = chances.next().value * MOST_OPERATIONS;
+  const enough = new Promise<void>((resolve) => child.stdout.on("data", (dots: Buffer) => (left -= dots.length) > 0 || resolve()));
+  await Promise.race([enough, ended]);
+  await setTimeout(chances.next().value * MOST_MS);
   child.kill("SIGKILL");
   // A writer that ended by itself could not go on where the one before was killed.
   expect((await ended)[1]).toBe("SIGKILL");
@@ -94,7 +98,7 @@ async function crashAgain(number: number): Promise<{ killed: number; begun: numb
   for (let session = 0; session < SESSIONS; session += 1) {
     let entries: AuditEntry[] = [];
     for (let kill = 0; kill < KILLS; kill += 1) {
-      await runAndKill(place, `s${session}`, chances.next().value * MOST_MS);
+      await runAndKill(place, `s${session}`, chances);
       sums.killed += 1;
       expect(findHalf(place.root)).toEqual([]);
       entries = checkLog(place, `s${session}`);

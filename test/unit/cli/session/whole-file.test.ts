@@ -4,13 +4,6 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { writeWhole } from "../../../../cli/session/whole-file.ts";
 
-// What a draft is called when its name is known beforehand after all.
-const chance = vi.hoisted(() => ({ fixed: undefined as string | undefined }));
-vi.mock("node:crypto", async (importOriginal) => {
-  const real = await importOriginal<typeof import("node:crypto")>();
-  return { ...real, randomBytes: (size: number) => (chance.fixed === undefined ? real.randomBytes(size) : Buffer.from(chance.fixed)) };
-});
-
 let directory: string;
 let file: string;
 let victim: string;
@@ -44,12 +37,16 @@ test.each([
 });
 
 test("a link that has the very name of the draft stops the writing", async () => {
-  chance.fixed = "known";
+  // What a draft is called when its name is known beforehand after all.
+  vi.resetModules();
+  vi.doMock("node:crypto", async (importOriginal) => ({ ...(await importOriginal<typeof import("node:crypto")>()), randomBytes: () => Buffer.from("known") }));
   try {
+    const known = await import("../../../../cli/session/whole-file.ts");
     symlinkSync(victim, `${file}.${Buffer.from("known").toString("hex")}.new`);
-    await expect(writeWhole(file, "ours", 0o600)).rejects.toMatchObject({ code: "EEXIST" });
+    await expect(known.writeWhole(file, "ours", 0o600)).rejects.toMatchObject({ code: "EEXIST" });
   } finally {
-    chance.fixed = undefined;
+    vi.doUnmock("node:crypto");
+    vi.resetModules();
   }
   expect(readFileSync(victim, "utf8")).toBe("the user's own");
 });
