@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     // The machine for CI has two cores, but integration tests mostly wait for processes.
-    maxWorkers: 5,
+    maxWorkers: 6,
     // A process for each of 250 files is half of all work; who changes what a process has puts it back.
     isolate: false,
   },

@@ -4,7 +4,7 @@ import { execa } from "execa";
 
 const ROOT = join(import.meta.dirname, "..");
 /** Runs side by side, each with a lab, a home and users of its own: boxes mostly wait, for the engine and for each other. */
-const LANES = 3;
+const LANES = 4;
 
 type Counts = { passed: number; failed: number; skipped: number };
 

@@ -74,11 +74,9 @@ home_in() {
 
 # log_in TOPOLOGY: the decision log of the newest session of the project in this directory.
 log_in() {
-  local record newest=
-  for record in "$(home_in "$1")"/.agentbox/sessions/*/session.json; do
-    [ "$(jq --raw-output .project "$record")" != "$PWD" ] || newest=${record%/*}/decisions.jsonl
-  done
-  echo "$newest"
+  local sessions
+  sessions=$(home_in "$1")/.agentbox/sessions
+  jq --raw-output --arg project "$PWD" --arg sessions "$sessions" 'select(.project == $project) | "\($sessions)/\(.id)/decisions.jsonl"' "$sessions"/*/session.json | tail -1
 }
 
 # Calls the lab's control server: lab GET /questions, lab POST /dns JSON.
@@ -103,10 +101,8 @@ holder_of() {
 
 # Sessions of a project that are written down; another run of these tests may have its own.
 sessions_of() {
-  local record
-  for record in "$HOME"/.agentbox/sessions/*/session.json; do
-    jq --raw-output --arg project "${1:-$PROJECT}" 'select(.project == $project and .ended == null).id' "$record" 2>/dev/null || true
-  done
+  # One that goes meanwhile is no longer there.
+  jq --raw-output --arg project "${1:-$PROJECT}" 'select(.project == $project and .ended == null).id' "$HOME"/.agentbox/sessions/*/session.json 2>/dev/null || true
 }
 
 # True when neither a container nor a session of the project is left.

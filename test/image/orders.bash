@@ -68,10 +68,7 @@ close_box() {
 
 # The id of the newest session of this project, running or ended.
 session_id() {
-  local record
-  for record in "$(home_in "$1")"/.agentbox/sessions/*/session.json; do
-    jq --raw-output --arg project "$PROJECT" 'select(.project == $project).id' "$record" 2>/dev/null || true
-  done | sort | tail -1
+  jq --raw-output --arg project "$PROJECT" 'select(.project == $project).id' "$(home_in "$1")"/.agentbox/sessions/*/session.json 2>/dev/null | sort | tail -1
 }
 
 # decisions TOPOLOGY FILTER: what the newest session of this project wrote down, through jq.
