@@ -49,7 +49,7 @@ export function renderAllowCommand({ host, port, reason, rule }: Refused, place:
 /** What no rule for a host can allow. */
 const ADVICE: Readonly<Record<Exclude<Reason, "allowed" | "denied" | "not_allowed" | "not_allowed_local">, string>> = {
   method_not_allowed: 'the mode is "limited": set mode = "full" in [network_proxy] to allow methods that write',
-  mitm_required: 'the mode is "limited": set enabled = true in [network_proxy.mitm], or mode = "full" in [network_proxy]',
+  mitm_required: 'the mode is "limited" and nobody reads what this host is asked: set enabled = true in [network_proxy.mitm] and take the host out of its passthrough list, or set mode = "full" in [network_proxy]',
   host_mismatch: "the connection names two different hosts: no rule allows that",
   proxy_disabled: "the proxy is off: set enabled = true in [network_proxy]",
   unix_socket_unsupported: "list the socket in allow_unix_sockets of [network_proxy.policy]",
@@ -84,14 +84,19 @@ function adviseHost(host: Host, port: number | undefined, { hosts, who, privateH
   if (host.kind === "name") {
     if (host.name.endsWith(".arpa")) return "names of addresses (reverse DNS) are not answered";
     if (host.name.includes(".")) return undefined;
-    if (!privateHosts && isLoopback(host)) return `it is this machine: list ${quote(renderTarget(host, port))} in ${hosts}, and set allow_local_binding = true`;
+    if (!privateHosts && isLoopback(host)) return adviseThisMachine(host, port, hosts);
     return privateHosts ? `a name without a dot is allowed in ${hosts} only, as ${tableForm(host.name, port ?? DEFAULT_PORT)}` : `a name without a dot cannot be allowed; list its address in ${hosts}`;
   }
   const addressClass = classifyAddress(host.address);
   if (addressClass.kind === "public") return undefined;
   const { text } = host.address;
-  if (!isPinnable(addressClass)) return `${text} is ${addressClass.name}: nothing in a box should need it`;
+  if (!privateHosts && isLoopback(host)) return adviseThisMachine(host, port, hosts);
+  if (!isPinnable(addressClass)) return `${text} is ${addressClass.name}: ${privateHosts ? "nothing in a box should need it" : "no list opens it"}`;
   return `${text} is ${addressClass.name}; list ${quote(renderTarget(host, port))} in ${hosts} if ${who} shall reach it`;
+}
+
+function adviseThisMachine(host: Host, port: number | undefined, hosts: string): string {
+  return `it is this machine: list ${quote(renderTarget(host, port))} in ${hosts}, and set allow_local_binding = true`;
 }
 
 function tableForm(host: string, port: number): string {

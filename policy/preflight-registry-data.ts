@@ -41,6 +41,8 @@ export const REGISTRY_TOOLS: readonly RegistryTool[] = [
   { programs: "cargo", verbs: "install update fetch add info", hosts: "index.crates.io static.crates.io", ...CARGO },
   { programs: "cargo", verbs: "search publish yank owner login", hosts: "crates.io", ...CARGO },
   { programs: "gem", verbs: "install update fetch search outdated", ...GEM },
+  { programs: "bundle bundler", verbs: "install update add outdated", ...GEM, offline: "--local", replacing: "--source" },
+  { programs: "composer", verbs: "install i update u upgrade require create-project outdated search global", hosts: "repo.packagist.org", offline: "--offline", valued: "-d --working-dir" },
   { programs: "apt apt-get", verbs: "update install upgrade full-upgrade dist-upgrade download source build-dep", hosts: "deb.debian.org:80", offline: "--no-download -s --simulate --dry-run", valued: "-t -o -c -a --target-release --option --config-file" },
   { programs: "gh", verbs: "api auth cache codespace gist issue label org pr project release repo ruleset run search secret status variable workflow", hosts: "api.github.com", ...GH },
   { programs: "gh", verbs: "auth/login repo/clone repo/fork repo/sync pr/checkout gist/clone", hosts: "github.com", ...GH },

@@ -49,6 +49,16 @@ export function findToolNeeds({ words, variables }: SimpleCommand): Need[] {
       return findGoNeeds(rest, variables);
     case "docker":
       return findDockerNeeds(rest, variables);
+    case "openssl":
+      return findOpensslNeeds(rest);
+    case "psql":
+    case "pg_dump":
+    case "pg_restore":
+    case "mysql":
+    case "mysqldump":
+    case "mariadb":
+    case "redis-cli":
+      return findDatabaseNeeds(rest, program, variables);
     case "nc":
     case "ncat":
     case "netcat":
@@ -110,5 +120,27 @@ function findPlainNeeds(rest: readonly string[], program: string): Need[] {
   const [host, port] = reading.operands;
   if (host === undefined || hasOption(reading, listNames("-l -U --listen"))) return [];
   const place = readAuthority(host.includes(":") ? `[${host}]` : host, Number(port ?? (program === "telnet" ? 23 : 0)));
+  return place === undefined ? [] : [{ kind: "host", program, form: "remote", ...place }];
+}
+
+/** `openssl s_client -connect HOST:PORT`; no other of its commands asks anybody. */
+function findOpensslNeeds(rest: readonly string[]): Need[] {
+  const at = rest.findLastIndex((word) => word === "-connect" || word === "--connect");
+  const place = rest[0] !== "s_client" || at < 0 ? undefined : readAuthority(rest[at + 1] ?? "", 443);
+  return place === undefined ? [] : [{ kind: "host", program: "openssl", form: "remote", ...place }];
+}
+
+const DATABASE_PORTS: Readonly<Record<string, number>> = { psql: 5432, pg_dump: 5432, pg_restore: 5432, mysql: 3306, mysqldump: 3306, mariadb: 3306, "redis-cli": 6379 };
+
+/** A client of a database asks the host it is given, and without one this machine; psql takes a URL as well. */
+function findDatabaseNeeds(rest: readonly string[], program: string, variables: ReadonlyMap<string, string>): Need[] {
+  const reading = readOptions(rest, { valued: listNames("-h --host -p --port -P -U --username -u --user -d --dbname -c -f -n -a --command --file") });
+  const url = [...reading.operands, ...valuesOf(reading, listNames("-d --dbname -u"))].map((word) => readUrl(word)).find((place) => place !== undefined);
+  if (url !== undefined) return [{ kind: "host", program, form: "url", ...url }];
+  const postgres = DATABASE_PORTS[program] === 5432;
+  const host = valuesOf(reading, listNames("-h --host")).at(-1) ?? (postgres ? variables.get("PGHOST") : undefined);
+  if (host === undefined || host === "" || host.startsWith("/")) return [];
+  const named = valuesOf(reading, listNames(program.startsWith("m") ? "-P --port" : "-p --port")).at(-1) ?? (postgres ? variables.get("PGPORT") : undefined);
+  const place = readAuthority(host.includes(":") ? `[${host}]` : host, Number(named ?? DATABASE_PORTS[program]));
   return place === undefined ? [] : [{ kind: "host", program, form: "remote", ...place }];
 }

@@ -15,8 +15,8 @@ import { PendingFile } from "../../proxy/log/pending-file.ts";
 import { renderAdminUrl, renderListener } from "../../proxy/standalone/describe-state.ts";
 import { LineFeed } from "../../proxy/standalone/line-feed.ts";
 import type { LoadedConfig } from "../../proxy/standalone/loaded-config.ts";
+import { findPortHolder } from "../../proxy/standalone/holder.ts";
 import { lockLog } from "../../proxy/standalone/log-lock.ts";
-import { findPortOwner } from "../../proxy/standalone/port-owner.ts";
 import { Standalone } from "../../proxy/standalone/standalone.ts";
 import { lookupBySystem } from "../../proxy/standalone/system-lookup.ts";
 import { startWeb } from "../../proxy/web.ts";
@@ -51,7 +51,7 @@ export async function startProxy({ source, loaded, directory, logDir, approve, p
   };
   try {
     const feed = new LineFeed();
-    const log = openLog(logDir, { feed, place, settings: loaded.settings }, undo);
+    const log = openLog(logDir, { feed, place }, undo);
     const lookup = lookupBySystem();
     const standalone = new Standalone({ loaded, read: async () => await source.read(), log, logDir, feed, lookup, approve });
     undo.push(() => standalone.stop());
@@ -80,14 +80,13 @@ export async function startProxy({ source, loaded, directory, logDir, approve, p
 }
 
 /** The log is there before anything else, since what cannot be written down is not done. */
-function openLog(logDir: string, { feed, place, settings }: { feed: LineFeed; place: AllowPlace; settings: ProxySettings }, undo: (() => void)[]): DecisionLog {
+function openLog(logDir: string, { feed, place }: { feed: LineFeed; place: AllowPlace }, undo: (() => void)[]): DecisionLog {
   try {
     mkdirSync(logDir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw refuseLog(logDir, errorCode(error));
   }
-  // Who has the log usually has the ports as well.
-  undo.push(lockLog(logDir, () => findPortOwner(settings.http.port)));
+  undo.push(lockLog(logDir));
   const log = new DecisionLog(new LogFile(logDir), { onLine: (line) => feed.take(line), place, pending: new PendingFile(logDir) });
   log.start(SESSION);
   undo.push(() => log.close());
@@ -132,7 +131,7 @@ function refuseListener(error: unknown): never {
   const port = "port" in error && typeof error.port === "number" ? error.port : undefined;
   const place = "address" in error ? `${String(error.address)}${port === undefined ? "" : `:${port}`}` : "the address";
   if (code === "EADDRINUSE") {
-    const owner = port === undefined ? undefined : findPortOwner(port);
+    const owner = port === undefined ? undefined : findPortHolder(port);
     throw new UsageError({ what: `${place} is taken by ${owner ?? "another program"}`, expected: "addresses that are free", fix: "end it, or write other ports as proxy_url, socks_url and admin_url in [network_proxy]" }, { cause: error });
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL") {

@@ -142,9 +142,10 @@ describe.each([
       const steal = async (): Promise<Set<string>> => new Set((await box.exec([PYTHON, "-c", STEAL])).stdout.trim().split("\n"));
       expect(await steal()).toEqual(new Set(["EADDRINUSE"]));
       const killed = box.exec(["sh", "-c", 'pkill -KILL -P "$(pgrep -o -f agentbox-resolver)" && echo killed'], PROXY_IDS);
+      expect((await killed).stdout).toBe("killed\n");
+      // Only now: what the killed one had accepted ends with it.
       const asked = askWho(box, ["140.82.112.3:443", "127.0.0.1:3128"]);
       expect(await steal()).toEqual(new Set(["EADDRINUSE"]));
-      expect((await killed).stdout).toBe("killed\n");
       const answers = new Set(await Promise.all([asked, askWho(box, ["140.82.112.3:443", "127.0.0.1:3128"])]).then((all) => all.flatMap((answer) => [...answer.values()])));
       expect(answers).toEqual(new Set([TLS, "proxy--http"]));
     });

@@ -6,11 +6,14 @@ import { verifyChain } from "../../../sandbox/audit-chain.ts";
 import { AuditLogger } from "../../../sandbox/audit-logger.ts";
 import { readAuditEntries, readAuditLines } from "../../../sandbox/audit-reader.ts";
 
+/** Where there is one, a file system that need not wait for a disk: a thousand logs are opened here. */
+const MEMORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 let root: string;
 let directory: string;
 let file: string;
 beforeEach(() => {
-  root = mkdtempSync(path.join(tmpdir(), "agentbox-audit-"));
+  root = mkdtempSync(path.join(MEMORY, "agentbox-audit-"));
   directory = path.join(root, "guard");
   file = path.join(directory, "audit.jsonl");
 });

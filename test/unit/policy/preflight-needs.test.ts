@@ -56,6 +56,9 @@ describe("what a command line obviously needs", () => {
     ["scp, sftp and rsync", "scp -P 24 a me@a.example:b; sftp me@b.example; rsync -e 'ssh -p 25 -i k' a c.example:d; rsync rsync://d.example/m e.example::m .", ["scp a.example:24", "scp ssh-agent", "sftp b.example:22", "rsync c.example:25", "rsync d.example:873", "rsync e.example:873"]],
     ["docker's socket", "docker run x", ["docker /var/run/docker.sock!"]],
     ["docker elsewhere", "DOCKER_HOST=tcp://d.example:2376 docker ps; docker -H unix:///run/user/1/docker.sock ps", ["docker d.example:2376", "docker /run/user/1/docker.sock!"]],
+    ["openssl", "openssl s_client -connect a.example:8443 -servername b.example; openssl x509 -in c.example:443", ["openssl a.example:8443"]],
+    ["clients of databases", "psql -h a.example -p 5433 -U me db; psql -d postgres://b.example/db; PGHOST=c.example pg_dump db; mysql -hd.example -uroot; mysql -P 3307 -h e.example; redis-cli -h f.example ping; psql db; psql -h /run/sock", ["psql a.example:5433", "psql b.example:5432", "pg_dump c.example:5432", "mysql d.example:3306", "mysql e.example:3307", "redis-cli f.example:6379"]],
+    ["Bundler and Composer", "bundle install; bundle install --local; bundle exec rake; composer require a/b; composer test", ["bundle rubygems.org:443", "bundle index.rubygems.org:443", "composer repo.packagist.org:443"]],
     ["a plain connection", "nc -zv -w 3 a.example 25; telnet b.example; exec 3<>/dev/tcp/c.example/80", ["nc a.example:25", "telnet b.example:23", "bash c.example:80"]],
     ["a program that is not known", "fetch-it https://a.example/x", ["fetch-it a.example:443"]],
   ])("is found for %s", (_row, script, expected) => {

@@ -1,15 +1,24 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { escapeUnseen } from "../../policy/parsed.ts";
 
 const LISTENING = "0A";
 const MAX_COMMAND = 120;
 
-/** Names the program that listens on a port, `PID (COMMAND)`; undefined where this system or another user's process does not tell. */
-export function findPortOwner(port: number): string | undefined {
+/** Names the program that listens on a port, `process PID (COMMAND)`; undefined where this system or another user's process does not tell. */
+export function findPortHolder(port: number): string | undefined {
   const sockets = new Set(["tcp", "tcp6"].flatMap((table) => listSockets(table, port)));
-  if (sockets.size === 0) return undefined;
+  return sockets.size === 0 ? undefined : findHolder((link) => sockets.has(link));
+}
+
+/** As `findPortHolder`, for a file that another process than this one has open. */
+export function findFileHolder(file: string): string | undefined {
+  const real = realPath(file);
+  return real === undefined ? undefined : findHolder((link, pid) => link === real && pid !== String(process.pid));
+}
+
+function findHolder(holds: (link: string, pid: string) => boolean): string | undefined {
   for (const pid of list("/proc").filter((name) => /^[0-9]+$/.test(name))) {
-    if (list(`/proc/${pid}/fd`).some((fd) => sockets.has(readLink(`/proc/${pid}/fd/${fd}`)))) return `process ${pid} (${readCommand(pid)})`;
+    if (list(`/proc/${pid}/fd`).some((fd) => holds(readLink(`/proc/${pid}/fd/${fd}`), pid))) return `process ${pid} (${readCommand(pid)})`;
   }
   return undefined;
 }
@@ -52,5 +61,13 @@ function readLink(file: string): string {
     return readlinkSync(file);
   } catch {
     return "";
+  }
+}
+
+function realPath(file: string): string | undefined {
+  try {
+    return realpathSync(file);
+  } catch {
+    return undefined;
   }
 }
