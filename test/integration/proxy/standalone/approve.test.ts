@@ -29,9 +29,8 @@ class TerminalProxy implements AsyncDisposable {
     return proxy;
   }
 
-  /** Waits for a text on the screen, until the test has no more time. */
   async untilShown(text: string): Promise<void> {
-    while (!this.screen.includes(text)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await expect.poll(() => this.screen, { ...SLOW, interval: 20 }).toContain(text);
   }
 
   press(keys: string): void {
@@ -49,7 +48,10 @@ class TerminalProxy implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGTERM");
+    const late = setTimeout(() => this.child.kill("SIGKILL"), 30_000);
     await this.exited;
+    clearTimeout(late);
+    expect(this.child.signalCode).not.toBe("SIGKILL");
   }
 }
 
