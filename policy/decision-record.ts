@@ -87,5 +87,3 @@ export type TrafficEntry = Unnumbered<z.infer<typeof traffic>>;
 
 /** Name of the live file in the log's directory; older ones have `.1` to `.3` appended. */
 export const DECISION_LOG_FILE = "decisions.jsonl";
-/** Beside it: what is counted and not yet a line. */
-export const PENDING_FILE = "decisions.pending";

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
-import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema, PENDING_FILE } from "../../policy/decision-record.ts";
+import { DECISION_LOG_FILE, type DecisionRecord, decisionRecordSchema } from "../../policy/decision-record.ts";
+import { PENDING_FILES, readPending } from "../../policy/pending-lines.ts";
 import { readPlainFile } from "../workspace/plain-file.ts";
 
 /**
@@ -46,14 +47,14 @@ export function readDecisionFiles(live: string, { withPending = true }: { withPe
   }
   const records = [...bySeq.values()].toSorted((a, b) => a.seq - b.seq);
   const [first, last] = [records[0]?.seq ?? 0, records.at(-1)?.seq ?? -1];
-  const counted = withPending ? readPending(live, last + 1) : [];
+  const counted = withPending ? readCounted(live, last + 1) : [];
   return { records: [...records, ...counted], unread, missing: first, holes: Math.max(0, last - first + 1 - records.length - unread) };
 }
 
 /** What was counted when the log's writer was killed, or is counted by it now; read last, since lines of it may become lines of the log. */
-function readPending(live: string, seq: number): DecisionRecord[] {
-  const found = readPlainFile(join(dirname(live), PENDING_FILE), MAX_BYTES);
-  const lines = "flaw" in found ? [] : found.content.toString("utf8").split("\n").slice(0, -1);
+function readCounted(live: string, seq: number): DecisionRecord[] {
+  const files = PENDING_FILES.map((name) => readPlainFile(join(dirname(live), name), MAX_BYTES));
+  const lines = readPending(files.map((found) => ("flaw" in found ? "" : found.content.toString("utf8"))));
   return lines.flatMap((line) => parseDecision(line) ?? []).map((record, index) => ({ ...record, seq: seq + index }));
 }
 

@@ -100,7 +100,7 @@ export class DecisionLog {
     for (const tally of this.windows.values()) this.closeWindow(tally, Date.now());
     this.windows.clear();
     for (const entry of this.traffic.takeAll()) this.append(entry, Date.now());
-    if (this.failing === undefined) this.pending?.keep([]);
+    if (this.failing === undefined) this.pending?.clear();
     this.file.close();
   }
 
@@ -202,7 +202,7 @@ export class DecisionLog {
       this.file.append(escapeUnseen(JSON.stringify({ ...kept, seq: this.seq })));
       this.seq += 1;
     }
-    this.pending?.keep([]);
+    this.pending?.clear();
   }
 
   private restore(): void {

@@ -70,7 +70,7 @@ keeps_secrets() {
   refute_contains "$(cat box.log box.out)" s3cret
   local session
   session=$(home_in "$1")/.agentbox/sessions/$(session_id "$1")
-  assert_equal "$(ls "$session/log" | grep -v "^decisions.pending$")" "decisions.jsonl"
+  assert_equal "$(ls "$session/log" | grep -v "^decisions.pending")" "decisions.jsonl"
   run ! grep -r s3cret "$session"
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -6,6 +6,7 @@ import { readDecisionFiles } from "../../../cli/log/decision-files.ts";
 import { decisionRecordSchema, type DecisionRecord } from "../../../policy/decision-record.ts";
 import { DecisionLog } from "../../../proxy/log/decision-log.ts";
 import { LogFile } from "../../../proxy/log/log-file.ts";
+import { PENDING_FILES, renderPending } from "../../../policy/pending-lines.ts";
 import { PendingFile } from "../../../proxy/log/pending-file.ts";
 import type { LineFacts } from "../../../proxy/log/line.ts";
 
@@ -70,11 +71,11 @@ describe("the decision log", () => {
     note(next, "c.example", now);
     next.close();
     expect(read()).toMatchObject([{ seq: 0, count: 1 }, { seq: 1, host: "a.example", count: 4 }, { seq: 2, kind: "traffic" }, { seq: 3, host: "c.example" }]);
-    expect(existsSync(join(dir, "decisions.pending"))).toBe(false);
+    expect(readdirSync(dir)).toEqual(["decisions.jsonl"]);
   });
 
   test("a count of another session is none of this one's", () => {
-    writeFileSync(join(dir, "decisions.pending"), `${JSON.stringify({ kind: "decision", seq: 4, session: "s0" })}\n{"half`);
+    writeFileSync(join(dir, PENDING_FILES[0]), renderPending(7, [JSON.stringify({ kind: "decision", seq: 4, session: "s0" }), '{"half']));
     const log = new DecisionLog(new LogFile(dir), { pending: new PendingFile(dir) });
     log.start("s1");
     note(log, "a.example", 1);
