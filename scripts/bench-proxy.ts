@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { PROXY_NODE_OPTIONS } from "../entrypoint/start-proxy.ts";
-import { ORIGIN, type Peer, readMemory, startPeers } from "./bench-proxy/peers.ts";
+import { ORIGIN, type Peer, readCpuSeconds, readMemory, startPeers } from "./bench-proxy/peers.ts";
 import { runScript } from "./edge.ts";
 import { type Case, measureInterleaved, renderTable, summarize, type Summary } from "./measure.ts";
 import { provision } from "./provision.ts";
@@ -80,12 +80,26 @@ function planMeasures(peers: readonly Peer[]): Measure[] {
     { title: "new CONNECT tunnels", unit: "a second", cases: http.map((peer) => client(peer, peer.http, "connect", "open", TUNNELS)) },
     { title: "bulk through SOCKS5", unit: "MB/s", cases: socks.map((peer) => client(peer, peer.socks, "socks", "bulk", BULK_BYTES)) },
     { title: "new SOCKS5 connections", unit: "a second", cases: socks.map((peer) => client(peer, peer.socks, "socks", "open", TUNNELS)) },
+    { title: "new CONNECT tunnels", unit: "a second of the proxy's CPU", cases: http.map((peer) => perCpuSecond(peer, client(peer, peer.http, "connect", "open", TUNNELS))) },
+    { title: "new SOCKS5 connections", unit: "a second of the proxy's CPU", cases: socks.map((peer) => perCpuSecond(peer, client(peer, peer.socks, "socks", "open", TUNNELS))) },
   ];
 }
 
 function client({ name }: Peer, port: number | undefined, ask: "connect" | "socks" | "direct", kind: "bulk" | "open", amount: number): Case {
   const task = JSON.stringify({ port, ask, host: ORIGIN.host, kind, amount });
   return { name, run: async () => Number((await execa(process.execPath, [join(HERE, "client.ts"), task], { timeout: 120_000 })).stdout) };
+}
+
+/** Of the fast ones it is the client that sets the pace; their own work shows in the CPU time that they take for it. */
+function perCpuSecond(peer: Peer, { name, run: open }: Case): Case {
+  return {
+    name,
+    run: async () => {
+      const before = readCpuSeconds(peer);
+      await open();
+      return TUNNELS / (readCpuSeconds(peer) - before);
+    },
+  };
 }
 
 /** Plain requests by wrk for a second, each naming its target in full as clients of a proxy do. */

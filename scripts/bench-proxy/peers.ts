@@ -54,6 +54,17 @@ export function readMemory({ pids }: Peer): number {
   return pids().reduce((sum, pid) => sum + Number(/^VmRSS:\s+(?<kib>\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.groups?.["kib"] ?? 0), 0);
 }
 
+const TICKS_A_SECOND = 100;
+
+/** CPU time that a peer with its children has taken so far, those that ended included, in seconds (proc(5): fields 14 to 17 of stat). */
+export function readCpuSeconds({ pids }: Peer): number {
+  const ticks = pids().map((pid) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  });
+  return ticks.reduce((sum, one) => sum + one, 0) / TICKS_A_SECOND;
+}
+
 function listFamily(child: ChildProcess): Peer["pids"] {
   return () => familyOf(child.pid ?? 0);
 }
