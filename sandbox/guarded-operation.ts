@@ -20,13 +20,15 @@ export type Guarded<J extends Judged, T> = {
   judge: () => J;
   /** Does it, with what was judged; `confirmed` where a human said yes. */
   operate: (judged: J, state: { confirmed: boolean; operation: AuditedOperation }) => Promise<Done<T>>;
+  /** Called where a human said yes to this one operation: what it is about has to stay as it was. */
+  hold: () => void;
 };
 
 /**
  * The order that every operation keeps: judge, write down, ask, do, write down how it ended. What cannot be written down
  * is not done; what is refused is in the log with its reason before the caller hears of it.
  */
-export async function runGuarded<J extends Judged, T>({ audit, broker }: { audit: AuditLogger; broker: ConfirmationBroker }, { sessionId, request, judge, operate }: Guarded<J, T>): Promise<T> {
+export async function runGuarded<J extends Judged, T>({ audit, broker }: { audit: AuditLogger; broker: ConfirmationBroker }, { sessionId, request, judge, operate, hold }: Guarded<J, T>): Promise<T> {
   let judged: J;
   try {
     judged = judge();
@@ -38,8 +40,9 @@ export async function runGuarded<J extends Judged, T>({ audit, broker }: { audit
   const operation = audit.begin({ ...request, resolvedPath: judged.path, destinationPath: judged.destinationPath ?? request.destinationPath, sizeHint: judged.size }, verdict);
   try {
     if (verdict.decision === "deny") throw denied(verdict, judged);
-    if (verdict.decision === "confirm") await ask({ broker, operation, sessionId, request, judged });
-    const { response, outcome } = await operate(judged, { confirmed: verdict.decision === "confirm", operation });
+    const answer = verdict.decision === "confirm" ? await ask({ broker, operation, sessionId, request, judged }) : undefined;
+    if (answer?.scope === "once") hold();
+    const { response, outcome } = await operate(judged, { confirmed: answer !== undefined, operation });
     if (outcome !== "later") operation.end({ outcome: "done", ...outcome });
     return response;
   } catch (error) {
@@ -62,12 +65,13 @@ function denied({ ruleId, reason }: Verdict, { path }: Judged): GuardError {
   return new GuardError(refusal, ruleId, { what: `${quotePath(path)}: ${reason}`, fix: "change the rule in [sandbox] of the configuration, or do without" });
 }
 
-async function ask({ broker, operation, sessionId, request, judged }: { broker: ConfirmationBroker; operation: AuditedOperation; sessionId: string; request: AuditedRequest; judged: Judged }): Promise<void> {
+async function ask({ broker, operation, sessionId, request, judged }: { broker: ConfirmationBroker; operation: AuditedOperation; sessionId: string; request: AuditedRequest; judged: Judged }): Promise<Answer> {
   const { verdict, root, path, destinationPath: destination, size } = judged;
   const prompt: Prompt = { id: randomUUID(), sessionId, taskId: request.taskId, root, verdict, intent: request.intent, path, destination, size };
   const answer = await broker.confirm(prompt);
   operation.confirm({ prompt: renderPrompt(prompt), ...answer });
   if (answer.answer !== "approved") throw unanswered(answer, verdict, path);
+  return answer;
 }
 
 /** One line that says what a human is asked about. */

@@ -1,4 +1,4 @@
-import { closeSync, type Stats } from "node:fs";
+import { closeSync, fstatSync, type Stats } from "node:fs";
 import { quotePath } from "../policy/parsed.ts";
 import { GuardError } from "./errors.ts";
 import type { Grant } from "./grant.ts";
@@ -40,6 +40,7 @@ export class Located {
   readonly #handles: Handles;
   readonly #grants: GrantManager;
   #isClosed = false;
+  #mustBeUnchanged = false;
 
   constructor({ asked, found, handles, grants }: { asked: Asked; found: Found; handles: Handles; grants: GrantManager }) {
     const { grant } = asked;
@@ -88,6 +89,11 @@ export class Located {
     return this.#handles.below({ fd: this.#found.object.fd, path: this.path }, name);
   }
 
+  /** A human said yes to this file as it was: another that takes its name, or other contents, are something else. */
+  holdToState(): void {
+    this.#mustBeUnchanged = true;
+  }
+
   /**
    * Throws where what was judged no longer holds: the grant has ended, or the directory was moved away. A human may have
    * thought for minutes since; called right before each use.
@@ -116,13 +122,21 @@ export class Located {
 
   /**
    * What is taken away has to be what was judged. What is read may have been replaced: the handle is still the file
-   * that stood there. What is written is replaced anyway, by whoever comes last.
+   * that stood there. What is written is replaced anyway, by whoever comes last, but where a human was asked about it.
    */
   #objectStands(): boolean {
     const { object, path, folds } = this.#found;
-    if (object === undefined || this.intent === "write" || this.intent === "destination") return true;
+    if (object === undefined) return true;
+    if (this.#mustBeUnchanged && this.kind === "file" && this.intent !== "read") return this.#isUnchanged(object);
+    if (this.intent === "write" || this.intent === "destination") return true;
     if (standsAt(this.#handles, object.fd, { path, folds })) return true;
     return this.intent === "read" && standsAt(this.#handles, object.fd, { path: `${path}${DELETED}`, folds });
+  }
+
+  #isUnchanged({ fd, stat }: { fd: number; stat: Stats }): boolean {
+    const { path, folds } = this.#found;
+    const now = fstatSync(fd);
+    return standsAt(this.#handles, fd, { path, folds }) && now.mtimeMs === stat.mtimeMs && now.size === stat.size;
   }
 
   /** The number of a closed handle is soon another file's: used again it would lead anywhere. */

@@ -182,7 +182,13 @@ export class SandboxAdapter {
 
   async #run<J extends Judged, T = FileResponse>(request: AuditedRequest, { sessionId, judge, operate }: { sessionId: string; judge: (opened: Located[]) => J; operate: Parameters<typeof runGuarded<J, T>>[1]["operate"] }): Promise<T> {
     const opened: Located[] = [];
-    const running = runGuarded({ audit: this.#parts.auditOf(sessionId), broker: this.#parts.broker }, { sessionId, request, judge: () => judge(opened), operate });
+    const running = runGuarded({ audit: this.#parts.auditOf(sessionId), broker: this.#parts.broker }, {
+      sessionId,
+      request,
+      judge: () => judge(opened),
+      operate,
+      hold: () => opened.forEach((located) => located.holdToState()),
+    });
     this.#running.add(running);
     try {
       return await running;
