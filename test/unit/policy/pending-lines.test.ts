@@ -20,8 +20,7 @@ describe("what is counted beside a log", () => {
         const [under, beside, over] = [Buffer.from(renderPending(1, first)), renderPending(2, second), Buffer.from(renderPending(3, third))];
         const end = Math.min(at, over.length);
         const torn = Buffer.concat([over.subarray(0, end), under.subarray(end)]).toString();
-        expect([second, third]).toContainEqual(readPending([beside, torn]));
-        if (end === over.length) expect(readPending([beside, torn])).toEqual(third);
+        expect(end === over.length ? [third] : [second, third]).toContainEqual(readPending([beside, torn]));
       }),
       { numRuns: 2000 },
     );

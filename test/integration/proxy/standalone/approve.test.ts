@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { patternsAnswerSchema } from "../../../../policy/admin-answers.ts";
 import { curl, ProxyHome } from "./proxy-process.ts";
 
@@ -30,7 +30,7 @@ class TerminalProxy implements AsyncDisposable {
   }
 
   async untilShown(text: string): Promise<void> {
-    await expect.poll(() => this.screen, { ...SLOW, interval: 20 }).toContain(text);
+    await vi.waitUntil(() => this.screen.includes(text), { ...SLOW, interval: 20 });
   }
 
   press(keys: string): void {
@@ -51,7 +51,7 @@ class TerminalProxy implements AsyncDisposable {
     const late = setTimeout(() => this.child.kill("SIGKILL"), 30_000);
     await this.exited;
     clearTimeout(late);
-    expect(this.child.signalCode).not.toBe("SIGKILL");
+    if (this.child.signalCode === "SIGKILL") throw new Error(`the proxy did not end; its screen:\n${this.screen}`);
   }
 }
 
