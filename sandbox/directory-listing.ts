@@ -12,13 +12,26 @@ const MOST_LEVELS = 200;
 
 type Level = { directory: HeldDirectory; entries: Dir };
 
-type Listing = { handles: Handles; grants: GrantManager; located: Located; isRecursive: boolean };
+type Listing = {
+  handles: Handles;
+  grants: GrantManager;
+  located: Located;
+  isRecursive: boolean;
+  /** Whether a directory below, by its canonical path, is entered as well. */
+  mayEnter: (path: string) => boolean;
+  /** Called where a directory is not entered that would have been: the listing is not all there is. */
+  onCut: () => void;
+};
+
+/** No handle is left: of this process, or of the machine. */
+const OUT_OF_HANDLES: readonly unknown[] = ["EMFILE", "ENFILE"];
 
 /**
  * The entries of a directory in the order of the file system, parents before their contents. Links are named and never
- * followed. Names that the grant hides are left out, and roots of other grants are not entered.
+ * followed. Names that the grant hides are left out; roots of other grants, and what `mayEnter` does not let in, are listed by
+ * their names only.
  */
-export function* listDirectory({ handles, grants, located, isRecursive }: Listing): Generator<ListEntry, void, undefined> {
+export function* listDirectory({ handles, grants, located, isRecursive, mayEnter, onCut }: Listing): Generator<ListEntry, void, undefined> {
   const { grant } = located;
   const levels: Level[] = [];
   try {
@@ -34,7 +47,11 @@ export function* listDirectory({ handles, grants, located, isRecursive }: Listin
       const stat = lstatSync(handles.below(level.directory, name), { throwIfNoEntry: false });
       if (stat === undefined) continue;
       yield { name, path, kind: kindOf(stat), size: stat.isFile() ? stat.size : 0 };
-      if (!isRecursive || !stat.isDirectory() || levels.length >= MOST_LEVELS || grants.grantFor(grant.sessionId, path) !== grant) continue;
+      if (!isRecursive || !stat.isDirectory() || grants.grantFor(grant.sessionId, path) !== grant || !mayEnter(path)) continue;
+      if (levels.length >= MOST_LEVELS) {
+        onCut();
+        continue;
+      }
       const below = openDirectory(handles, level.directory, name);
       if (below !== undefined) levels.push(below);
     }
@@ -51,7 +68,7 @@ function openDirectory(handles: Handles, parent: HeldDirectory, name: string): L
     if (standsAt(handles, fd, { path, folds: true })) return enter(handles, { fd, path });
     closeSync(fd);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
+    if (!(error instanceof Error && "code" in error) || OUT_OF_HANDLES.includes(error.code)) throw error;
   }
   return undefined;
 }

@@ -29,6 +29,9 @@ export type FileSystemDriverOptions = {
 /** Large files come as a stream, whose own digest is known at its end. */
 export type ReadFile = { size: number; content: Uint8Array; digest: string } | { size: number; content: FileStream; digest: undefined };
 
+/** A listing is an answer in one piece, and several may be on their way at once. */
+const MOST_LISTED = 2 * 1024 * 1024;
+
 /**
  * Performs what was judged, through the handles of the judgement. Every method throws GuardError where the judgement no longer holds
  * and FileError where the file system refuses. Closing what was located is the caller's.
@@ -108,18 +111,24 @@ export class FileSystemDriver {
     });
   }
 
-  /** The entries of a directory that was located for `list`, at most `limit`; `truncated` where there are more. */
-  async list(located: Located, { recursive, limit }: { recursive: boolean; limit: number }): Promise<{ entries: ListEntry[]; truncated: boolean }> {
+  /**
+   * The entries of a directory that was located for `list`, at most `limit` and MOST_LISTED characters of paths; `truncated` where
+   * there are more. `mayEnter` is asked about each directory below.
+   */
+  async list(located: Located, { recursive, limit, mayEnter = () => true }: { recursive: boolean; limit: number; mayEnter?: (path: string) => boolean }): Promise<{ entries: ListEntry[]; truncated: boolean }> {
     return performAsync(located, async () => {
       const entries: ListEntry[] = [];
-      for (const entry of listDirectory({ handles: this.#handles, grants: this.#grants, located, isRecursive: recursive })) {
-        if (entries.length === limit) return { entries, truncated: true };
+      let listed = 0;
+      let isCut = false;
+      for (const entry of listDirectory({ handles: this.#handles, grants: this.#grants, located, isRecursive: recursive, mayEnter, onCut: () => (isCut = true) })) {
+        listed += entry.path.length;
+        if (entries.length === limit || listed > MOST_LISTED) return { entries, truncated: true };
         entries.push(entry);
         if (entries.length % 1000 !== 0) continue;
         await setImmediate();
         located.recheck();
       }
-      return { entries, truncated: false };
+      return { entries, truncated: isCut };
     });
   }
 

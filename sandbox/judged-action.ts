@@ -16,6 +16,14 @@ export function describeAction(intent: Intent, located: Located, { destination, 
   };
 }
 
+/** The listing of a directory below one that was located to be listed. */
+export function describeBelow(located: Located, path: string): JudgedAction {
+  const { root } = located.grant;
+  const relative = path.slice(root.length + 1);
+  const target = { root, relative, absolute: path, exists: true, hidden: relative.split("/").some(isHiddenName), folding: located.folds };
+  return { intent: "list", target, destination: undefined, size: 0, directory: true, executable: false };
+}
+
 /** Bytes of new contents; a stream's are what was announced, and unknown where nothing was. */
 export function sizeOf(content: FileContent, sizeHint: number | undefined): number | undefined {
   if (typeof content === "string") return Buffer.byteLength(content);

@@ -11,6 +11,9 @@ import type { Handles, HeldDirectory } from "./held-path.ts";
 /** As many links as the kernel follows in one path. */
 const MOST_LINKS = 40;
 
+/** Names that one path leads through, links included: far more than a path of use has, and few enough that nobody waits for one. */
+const MOST_NAMES = 1000;
+
 /** What stands at the end of a path. The numbers are the receiver's to close. */
 export type Found = {
   /** Canonical: no link, no `..`, and the names as the directories have them. */
@@ -57,12 +60,14 @@ function followNames(route: Route, way: HeldDirectory[]): Found {
   const { handles, folding, grant } = route;
   const queue = route.names.toReversed();
   let links = 0;
+  let names = 0;
   let folds = false;
   let told = true;
   for (;;) {
     const top = last(way);
     const name = queue.pop();
     if (name === undefined) return takeDirectory(way, folds);
+    if ((names += 1) > MOST_NAMES) throw new FileError("ENAMETOOLONG", { what: `the path below ${quotePath(grant.root)} leads through more than ${MOST_NAMES} names` });
     if (name === "..") {
       if (way.length === 1) throw leavesRoot(grant, links > 0);
       closeSync(top.fd);

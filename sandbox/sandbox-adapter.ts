@@ -9,7 +9,7 @@ import { FileError } from "./errors.ts";
 import type { FileSystemDriver } from "./file-system-driver.ts";
 import type { GrantManager } from "./grant-manager.ts";
 import { endWith, type Judged, runGuarded } from "./guarded-operation.ts";
-import { describeAction, sizeOf } from "./judged-action.ts";
+import { describeAction, describeBelow, sizeOf } from "./judged-action.ts";
 import type { Located } from "./located.ts";
 import type { PathResolver } from "./path-resolver.ts";
 import type { BatchVerdict, PolicyEngine } from "./policy-engine.ts";
@@ -99,7 +99,7 @@ export class SandboxAdapter {
         opened.push(source, destination);
         if (intent === "rename" && source.parent.path !== destination.parent.path) throw new UsageError({ what: "a rename stays in its directory", expected: "a destinationPath beside the path", fix: "use the intent move" });
         const verdict = this.#parts.policy.decide(describeAction(intent, source, { destination }));
-        return { verdict, root: source.grant.root, path: source.path, destinationPath: destination.path, size: source.size, source, destination };
+        return { verdict, root: source.grant.root, path: source.path, destinationPath: destination.path, size: hasBytes(source) ? source.size : undefined, source, destination };
       },
       operate: async ({ verdict, source, destination }, { confirmed }) => {
         await this.#parts.driver.move(source, destination, { overwrite: destination.kind !== "missing" });
@@ -109,11 +109,11 @@ export class SandboxAdapter {
     });
   }
 
-  /** Lists a directory. Links are shown and not followed. */
+  /** Lists a directory. Links are shown and not followed; directories below that a rule denies are named and not entered. */
   async listFiles(written: ListRequest): Promise<ListResponse> {
     const request = parseFor(listRequestSchema, written, ["list"]);
     return await this.#onPlace(request, undefined, async ({ verdict, located }) => {
-      const { entries, truncated } = await this.#parts.driver.list(located, { recursive: request.recursive ?? false, limit: request.limit ?? DEFAULT_LIMIT });
+      const { entries, truncated } = await this.#parts.driver.list(located, { recursive: request.recursive ?? false, limit: request.limit ?? DEFAULT_LIMIT, mayEnter: (path) => this.#parts.policy.decide(describeBelow(located, path)).decision !== "deny" });
       return { response: { path: located.path, entries, truncated, verdict }, outcome: { size: entries.length } };
     });
   }
@@ -174,7 +174,7 @@ export class SandboxAdapter {
         const located = this.#parts.resolver.locate(request);
         opened.push(located);
         const action = describeAction(request.intent, located, { size });
-        return { verdict: this.#parts.policy.decide(action), root: located.grant.root, path: located.path, size: action.size, located };
+        return { verdict: this.#parts.policy.decide(action), root: located.grant.root, path: located.path, size: hasBytes(located) ? action.size : undefined, located };
       },
       operate,
     });
@@ -234,4 +234,9 @@ function parseFor<T extends { intent: Intent }>(schema: z.ZodType<T>, written: u
 
 function limit(content: FileContent, size: number | undefined, path: string): FileContent {
   return typeof content === "string" || content instanceof Uint8Array || size === undefined ? content : limitStream(content, size, path);
+}
+
+/** A directory and a link have none that say anything to a human. */
+function hasBytes({ kind }: Located): boolean {
+  return kind === "file" || kind === "missing";
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UsageError } from "../../policy/errors.ts";
 import { quotePath } from "../../policy/parsed.ts";
 import { INTENTS, type FileRequest, type MoveRequest } from "../../sandbox/request.ts";
 import { DEFAULT_TASK, path, taskId, type Tool } from "./tool.ts";
@@ -7,6 +8,8 @@ import { makeResult } from "./tool-result.ts";
 const DEFAULT_ENTRIES = 1000;
 const MAX_ENTRIES = 10_000;
 const MAX_PREVIEWED = 500;
+/** Each name of them is looked up while everybody else waits. */
+const MAX_PREVIEWED_TEXT = 128 * 1024;
 
 const list = z.strictObject({
   path: path.optional().describe("A directory: absolute, or relative to the first granted folder, which it is when left out."),
@@ -19,13 +22,13 @@ const list = z.strictObject({
 export const listTool: Tool<typeof list> = {
   name: "list_files",
   title: "List a directory",
-  description: "List a directory of a granted folder: name, path, kind (file, directory, link, other) and size of each entry. Links are shown and not followed; hidden and system names only where they are granted. Where truncated is true there is more: raise limit, or list the directories below one by one. Refused outside of the granted folders and by a rule.",
+  description: "List a directory of a granted folder: name, path, kind (file, directory, link, other) and size of each entry. Links are shown and not followed; hidden and system names only where they are granted. Where truncated is true there is more: raise limit, or list the directories below one by one. Directories below that a rule denies are named only. Refused outside of the granted folders and by a rule.",
   input: list,
   annotations: { readOnlyHint: true, idempotentHint: true },
   run: async ({ path: asked = ".", recursive = false, limit = DEFAULT_ENTRIES, taskId: task = DEFAULT_TASK }, { sandbox }) => {
     const { path: listed, entries, truncated, verdict } = await sandbox.files.listFiles({ sessionId: sandbox.sessionId, taskId: task, path: asked, intent: "list", recursive, limit });
     const lines = entries.map((entry) => `${entry.kind} ${entry.size} ${quotePath(recursive ? entry.path : entry.name)}`);
-    const tail = truncated ? [`More than ${limit} entries; this is not all.`] : [];
+    const tail = truncated ? ["There is more; this is not all."] : [];
     return makeResult([`${quotePath(listed)} holds ${entries.length} entries (kind, size, name):`, ...lines, ...tail].join("\n"), { path: listed, entries, truncated, rule: verdict.ruleId });
   },
 };
@@ -46,6 +49,8 @@ export const previewTool: Tool<typeof preview> = {
   input: preview,
   annotations: { readOnlyHint: true, idempotentHint: true },
   run: async ({ operations, taskId: task = DEFAULT_TASK }, { sandbox }) => {
+    const text = operations.reduce((sum, { path: asked, destinationPath = "" }) => sum + asked.length + destinationPath.length, 0);
+    if (text > MAX_PREVIEWED_TEXT) throw new UsageError({ what: `the paths are ${text} characters together`, expected: `at most ${MAX_PREVIEWED_TEXT}`, fix: "ask about fewer operations at once" });
     const requests = operations.map(({ intent, path: asked, destinationPath, size }): FileRequest | MoveRequest => {
       const request = { sessionId: sandbox.sessionId, taskId: task, path: asked, intent, sizeHint: size };
       return destinationPath === undefined ? request : { ...request, destinationPath };

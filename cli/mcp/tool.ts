@@ -1,6 +1,7 @@
 import type { CallToolResult, McpServer, ToolAnnotations } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { KnownError, UsageError } from "../../policy/errors.ts";
+import { KnownError } from "../../policy/errors.ts";
+import { FileError } from "../../sandbox/errors.ts";
 import { sessionIdSchema } from "../../sandbox/request.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { type Call, type Elicit, makeCall, refuseCancelled, withinCall } from "./call.ts";
@@ -35,7 +36,7 @@ export const path = z.string().min(1).describe("Absolute, or relative to the fir
 /** Registers a tool. Whatever the guard refuses becomes a result that says why. */
 export function registerTool<S extends z.ZodType>(server: McpServer, { name, title, description, input, annotations, run }: Tool<S>, { guard, elicitOf }: { guard: Guard; elicitOf: () => Elicit | undefined }): void {
   server.registerTool<z.ZodType, z.ZodType>(name, { title, description, inputSchema: input, annotations: { title, openWorldHint: false, ...annotations } }, async (args, context) => {
-    if (guard.running.size >= MAX_RUNNING) return makeRefusal(new UsageError({ what: `${MAX_RUNNING} calls go on already`, fix: "wait for their answers" }));
+    if (guard.running.size >= MAX_RUNNING) return makeRefusal(new FileError("EAGAIN", { what: `${MAX_RUNNING} calls go on already, of all clients together`, fix: "wait for their answers" }));
     const call = makeCall(context, elicitOf());
     const answer = withinCall(call, async () => await runTool(call, async () => await run(input.parse(args), guard, call), guard.onBug));
     guard.running.add(answer);

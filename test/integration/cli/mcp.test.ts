@@ -160,7 +160,7 @@ describe("calls without end", () => {
     const cancel = new AbortController();
     const waiting = Array.from({ length: 64 }, async () => await call(slow, "delete_file", { path: "hello.txt" }, { signal: cancel.signal }).catch(() => undefined));
     await until(async () => (await listWaiting(place)).length === 64);
-    expect(await call(slow, "read_file", { path: "hello.txt" })).toMatchObject({ isError: true, data: { what: "64 calls go on already" } });
+    expect(await call(slow, "read_file", { path: "hello.txt" })).toMatchObject({ isError: true, data: { what: "64 calls go on already, of all clients together" } });
     cancel.abort();
     await Promise.all(waiting);
     await until(async () => !(await call(slow, "read_file", { path: "hello.txt" })).isError);
