@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { patternsAnswerSchema } from "../../../../policy/admin-answers.ts";
+import { findPortHolder } from "../../../../proxy/standalone/holder.ts";
 import { curl, ProxyHome } from "./proxy-process.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -13,10 +14,12 @@ const SLOW = { timeout: 30_000 };
 class TerminalProxy implements AsyncDisposable {
   screen = "";
   readonly child: ChildProcess;
+  private readonly port: number;
   private readonly exited: Promise<unknown>;
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, port: number) {
     this.child = child;
+    this.port = port;
     this.exited = once(child, "exit");
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.screen += text));
   }
@@ -24,7 +27,7 @@ class TerminalProxy implements AsyncDisposable {
   static async start(home: ProxyHome, option = " --approve"): Promise<TerminalProxy> {
     const { env, cwd } = home.options({});
     const command = `${join(ROOT, "node_modules/.bin/node")} ${join(ROOT, "build/cli.mjs")} proxy --config ${home.config}${option}`;
-    const proxy = new TerminalProxy(spawn("script", ["-qfec", command, "/dev/null"], { env: { ...env, TERM: "xterm", SHELL: "/bin/sh" }, cwd, stdio: ["pipe", "pipe", "inherit"] }));
+    const proxy = new TerminalProxy(spawn("script", ["-qfec", command, "/dev/null"], { env: { ...env, TERM: "xterm", SHELL: "/bin/sh" }, cwd, stdio: ["pipe", "pipe", "inherit"] }), home.ports.http);
     await proxy.untilShown("export NODE_USE_ENV_PROXY");
     return proxy;
   }
@@ -47,11 +50,14 @@ class TerminalProxy implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const pid = /^process (?<pid>[0-9]+) /.exec(findPortHolder(this.port) ?? "")?.groups?.["pid"];
     this.child.kill("SIGTERM");
     const late = setTimeout(() => this.child.kill("SIGKILL"), 30_000);
     await this.exited;
     clearTimeout(late);
     if (this.child.signalCode === "SIGKILL") throw new Error(`the proxy did not end; its screen:\n${this.screen}`);
+    // The terminal goes before the proxy on it, which has the log until it has ended.
+    await vi.waitUntil(() => pid === undefined || !existsSync(`/proc/${pid}/exe`), SLOW);
   }
 }
 
