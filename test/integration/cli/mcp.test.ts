@@ -154,6 +154,12 @@ describe("a rule that asks", () => {
   });
 });
 
+test("a preview of more text than is looked up at once is refused, and one of fewer operations is not", async () => {
+  const preview = async (count: number) => await call(client, "preview_operations", { operations: Array.from({ length: count }, () => ({ intent: "read", path: `${"x/".repeat(1000)}y` })) });
+  expect(await preview(66)).toMatchObject({ isError: true, data: { what: "the paths are 132066 characters together" } });
+  expect(await preview(65)).toMatchObject({ isError: false, data: { decision: "deny" } });
+});
+
 describe("calls without end", () => {
   test("are refused in words from the 65th on, and answered once some are through", async () => {
     const slow = await connect(place, ["--session", "many", "--grant", `${place.folder}:rwd`]);

@@ -49,6 +49,9 @@ describe("the command that would allow it", () => {
     ["a name that leads inside", { host: "nas.example.com", port: 80, reason: "not_allowed_local" }, "list the address in allow_private of [network_proxy.policy], or set allow_local_binding = true"],
     ["a dotless name", { host: "db", port: 5432, reason: "not_allowed" }, "list its address in allowed_domains"],
     ["a private address", { host: "10.1.2.3", port: 5432, reason: "not_allowed" }, 'list "10.1.2.3:5432" in allowed_domains if clients shall reach it'],
+    ["this machine by its address", { host: "127.0.0.1", port: 8080, reason: "not_allowed" }, 'it is this machine: list "127.0.0.1:8080" in allowed_domains, and set allow_local_binding = true'],
+    ["the metadata service", { host: "169.254.169.254", port: 80, reason: "not_allowed" }, "no list opens it"],
+    ["a host that is passed through", { host: "example.com", port: 443, reason: "mitm_required" }, "take the host out of its passthrough list"],
   ])("speaks of another file where the proxy stands alone: %s", (_row, refused, said) => {
     const place = { command: "ctl allow", hosts: "allowed_domains", ranges: "allow_private of [network_proxy.policy]", who: "clients", privateHosts: false };
     const answer = renderAllowCommand(refused, place);
