@@ -154,8 +154,9 @@ describe("a rule that asks", () => {
   });
 });
 
+const preview = async (count: number) => await call(client, "preview_operations", { operations: Array.from({ length: count }, () => ({ intent: "read", path: `${"x/".repeat(1000)}y` })) });
+
 test("a preview of more text than is looked up at once is refused, and one of fewer operations is not", async () => {
-  const preview = async (count: number) => await call(client, "preview_operations", { operations: Array.from({ length: count }, () => ({ intent: "read", path: `${"x/".repeat(1000)}y` })) });
   expect(await preview(66)).toMatchObject({ isError: true, data: { what: "the paths are 132066 characters together" } });
   expect(await preview(65)).toMatchObject({ isError: false, data: { decision: "deny" } });
 });
